@@ -1,0 +1,1 @@
+//! Names to tables: databases and tables of a warehouse.

@@ -1,0 +1,311 @@
+//! The one error type: what kind of failure, what to do about it, and where it happened.
+//!
+//! Context (table, snapshot, file, …) is added once, where the fact is known. The way into DataFusion and back is one
+//! function each, so the kind and the code survive a query.
+
+use std::error::Error as StdError;
+use std::fmt;
+
+use datafusion::error::DataFusionError;
+
+/// Result of every fallible call of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What the caller can do about an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// Change the request.
+    Invalid,
+    /// What was named does not exist (any more).
+    NotFound,
+    /// Somebody committed first: read again, retry.
+    Conflict,
+    /// Storage did not answer: try again.
+    Unavailable,
+    /// The data is damaged: repair it.
+    Corrupt,
+    /// A feature this version does not have.
+    Unsupported,
+    /// A limit of memory, time or bytes was met.
+    Exhausted,
+    /// A fault of this crate.
+    Internal,
+}
+
+impl ErrorKind {
+    /// The code printed when an error carries none of its own.
+    fn default_code(self) -> &'static str {
+        match self {
+            Self::Invalid => "Invalid",
+            Self::NotFound => "NotFound",
+            Self::Conflict => "Conflict",
+            Self::Unavailable => "Unavailable",
+            Self::Corrupt => "Corrupt",
+            Self::Unsupported => "Unsupported",
+            Self::Exhausted => "Exhausted",
+            Self::Internal => "Internal",
+        }
+    }
+}
+
+/// One failure: kind, stable code, message, named context, hint and source.
+pub struct Error(Box<Inner>);
+
+struct Inner {
+    kind: ErrorKind,
+    code: &'static str,
+    message: String,
+    context: Vec<(&'static str, String)>,
+    hint: Option<String>,
+    source: Option<Box<dyn StdError + Send + Sync>>,
+}
+
+impl Error {
+    /// An error of `kind` with what went wrong, as a sentence without capital and full stop.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self(Box::new(Inner {
+            kind,
+            code: kind.default_code(),
+            message: message.into(),
+            context: Vec::new(),
+            hint: None,
+            source: None,
+        }))
+    }
+
+    /// Shorthand for [`ErrorKind::Invalid`].
+    pub fn invalid(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Invalid, message)
+    }
+
+    /// Shorthand for [`ErrorKind::NotFound`].
+    pub fn not_found(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::NotFound, message)
+    }
+
+    /// Shorthand for [`ErrorKind::Corrupt`].
+    pub fn corrupt(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Corrupt, message)
+    }
+
+    /// Shorthand for [`ErrorKind::Unsupported`].
+    pub fn unsupported(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Unsupported, message)
+    }
+
+    /// Shorthand for [`ErrorKind::Unavailable`].
+    pub fn unavailable(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Unavailable, message)
+    }
+
+    /// Shorthand for [`ErrorKind::Exhausted`].
+    pub fn exhausted(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Exhausted, message)
+    }
+
+    /// Shorthand for [`ErrorKind::Internal`].
+    pub fn internal(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Internal, message)
+    }
+
+    /// Gives the error a stable code of its own, in CamelCase (`SnapshotExpired`, `TableNotFound`, …).
+    #[must_use]
+    pub fn with_code(mut self, code: &'static str) -> Self {
+        self.0.code = code;
+        self
+    }
+
+    /// Adds one named fact, for instance `("file", path)`. A name given twice keeps the first, innermost value.
+    #[must_use]
+    pub fn with_context(mut self, name: &'static str, value: impl fmt::Display) -> Self {
+        if !self.0.context.iter().any(|(known, _)| *known == name) {
+            self.0.context.push((name, value.to_string()));
+        }
+        self
+    }
+
+    /// Says what to do about it.
+    #[must_use]
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.0.hint = Some(hint.into());
+        self
+    }
+
+    /// Keeps the error underneath; it is not repeated in the message.
+    #[must_use]
+    pub fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        self.0.source = Some(source.into());
+        self
+    }
+
+    /// What the caller can do about it.
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// The stable code for scripts.
+    pub fn code(&self) -> &'static str {
+        self.0.code
+    }
+
+    /// The message without context and hint.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// The named facts, innermost first.
+    pub fn context(&self) -> &[(&'static str, String)] {
+        &self.0.context
+    }
+
+    /// The way out, when it is known.
+    pub fn hint(&self) -> Option<&str> {
+        self.0.hint.as_deref()
+    }
+
+    /// Brings a DataFusion error back: our own error inside is found through any number of wrappers.
+    pub fn from_datafusion(error: DataFusionError) -> Self {
+        match error {
+            DataFusionError::External(source) => match source.downcast::<Error>() {
+                Ok(own) => *own,
+                Err(source) => match source.downcast::<DataFusionError>() {
+                    Ok(inner) => Self::from_datafusion(*inner),
+                    Err(source) => Self::internal(source.to_string()).with_code("Execution").with_source(source),
+                },
+            },
+            DataFusionError::Context(_, inner) => Self::from_datafusion(*inner),
+            DataFusionError::Diagnostic(diagnostic, inner) => {
+                let _ = diagnostic;
+                Self::from_datafusion(*inner)
+            }
+            DataFusionError::Shared(shared) => match shared_own(&shared) {
+                Some(own) => own,
+                None => Self::internal(shared.to_string()).with_code("Execution").with_source(shared),
+            },
+            DataFusionError::ArrowError(arrow, _) => Self::from_arrow(*arrow),
+            other => {
+                let (kind, code) = match &other {
+                    DataFusionError::ResourcesExhausted(_) => (ErrorKind::Exhausted, "ResourcesExhausted"),
+                    DataFusionError::SQL(..) => (ErrorKind::Invalid, "Syntax"),
+                    DataFusionError::Plan(_) => (ErrorKind::Invalid, "Plan"),
+                    DataFusionError::SchemaError(..) => (ErrorKind::Invalid, "ColumnNotFound"),
+                    DataFusionError::NotImplemented(_) => (ErrorKind::Unsupported, "NotImplemented"),
+                    DataFusionError::ObjectStore(_) | DataFusionError::IoError(_) => {
+                        (ErrorKind::Unavailable, "Storage")
+                    }
+                    DataFusionError::Execution(_) => (ErrorKind::Invalid, "Execution"),
+                    _ => (ErrorKind::Internal, "Execution"),
+                };
+                Self::new(kind, other.strip_backtrace()).with_code(code).with_source(other)
+            }
+        }
+    }
+
+    fn from_arrow(error: arrow::error::ArrowError) -> Self {
+        if let arrow::error::ArrowError::ExternalError(source) = error {
+            return Self::from_datafusion(DataFusionError::External(source));
+        }
+        let kind = match &error {
+            arrow::error::ArrowError::ParseError(_)
+            | arrow::error::ArrowError::CastError(_)
+            | arrow::error::ArrowError::DivideByZero
+            | arrow::error::ArrowError::ArithmeticOverflow(_)
+            | arrow::error::ArrowError::ComputeError(_) => ErrorKind::Invalid,
+            _ => ErrorKind::Internal,
+        };
+        Self::new(kind, error.to_string()).with_code("Execution").with_source(error)
+    }
+}
+
+/// Our own error inside a shared one, rebuilt: a shared error cannot be moved out.
+fn shared_own(shared: &std::sync::Arc<DataFusionError>) -> Option<Error> {
+    let mut at: Option<&(dyn StdError + 'static)> = Some(shared.as_ref());
+    while let Some(error) = at {
+        if let Some(own) = error.downcast_ref::<Error>() {
+            let mut copy = Error::new(own.kind(), own.message()).with_code(own.code());
+            copy.0.context = own.0.context.clone();
+            copy.0.hint = own.0.hint.clone();
+            return Some(copy.with_source(std::sync::Arc::clone(shared)));
+        }
+        at = error.source();
+    }
+    None
+}
+
+impl From<Error> for DataFusionError {
+    fn from(error: Error) -> Self {
+        DataFusionError::External(Box::new(error))
+    }
+}
+
+impl From<DataFusionError> for Error {
+    fn from(error: DataFusionError) -> Self {
+        Self::from_datafusion(error)
+    }
+}
+
+impl From<arrow::error::ArrowError> for Error {
+    fn from(error: arrow::error::ArrowError) -> Self {
+        Self::from_arrow(error)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)?;
+        if !self.0.context.is_empty() {
+            f.write_str(" (")?;
+            for (i, (name, value)) in self.0.context.iter().enumerate() {
+                if i > 0 {
+                    f.write_str(", ")?;
+                }
+                write!(f, "{name}: {value}")?;
+            }
+            f.write_str(")")?;
+        }
+        if let Some(hint) = &self.0.hint {
+            write!(f, "; {hint}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}[{}] {self}", self.0.kind, self.0.code)?;
+        if let Some(source) = &self.0.source {
+            write!(f, "\ncaused by: {source}")?;
+        }
+        Ok(())
+    }
+}
+
+impl StdError for Error {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.0.source.as_deref().map(|source| source as &(dyn StdError + 'static))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn own_error_survives_a_trip_through_datafusion() {
+        let own =
+            Error::not_found("snapshot 7 has expired").with_code("SnapshotExpired").with_context("table", "pay.t");
+        let shared =
+            DataFusionError::Shared(std::sync::Arc::new(DataFusionError::Context("scan".into(), Box::new(own.into()))));
+        let back = Error::from_datafusion(shared);
+        assert_eq!(back.code(), "SnapshotExpired");
+        assert_eq!(back.kind(), ErrorKind::NotFound);
+        assert_eq!(back.to_string(), "snapshot 7 has expired (table: pay.t)");
+    }
+
+    #[test]
+    fn innermost_context_wins() {
+        let error = Error::corrupt("bad magic").with_context("file", "a").with_context("file", "b");
+        assert_eq!(error.context(), &[("file", "a".to_string())]);
+    }
+}

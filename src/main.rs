@@ -1,0 +1,3 @@
+//! The `lakepin` program.
+
+fn main() {}

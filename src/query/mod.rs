@@ -1,0 +1,1 @@
+//! How DataFusion sees a table: catalog, provider, filters, statistics, plan nodes, codec.

@@ -1,0 +1,1 @@
+//! Accounting: raw, hidden, deleted, superseded and final rows of a pin, side by side.

@@ -1,0 +1,1 @@
+//! A pin to splits: manifests read and folded, files pruned, sections cut.

@@ -1,0 +1,1 @@
+//! The program: arguments, prompt, commands, rendering, suites. Nothing else prints.

@@ -1,0 +1,1 @@
+//! Paimon types as Arrow types, and datums as arrays.

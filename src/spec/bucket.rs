@@ -1,0 +1,1 @@
+//! Bucket functions: which bucket a key lies in.

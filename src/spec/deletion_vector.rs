@@ -1,0 +1,1 @@
+//! Deletion vectors: positions of deleted rows in a data file.

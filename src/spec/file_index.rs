@@ -1,0 +1,1 @@
+//! File indexes: whether a file can hold a value.

@@ -1,0 +1,1 @@
+//! JSON helpers for metadata documents.

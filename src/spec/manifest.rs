@@ -1,0 +1,157 @@
+//! Manifest lists and manifests: which data files a snapshot has.
+
+use super::binary_row::BinaryRow;
+use super::schema::{Bucket, SchemaId};
+
+/// Bounds and null counts of some columns. Rows of no fields mean: no statistics.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct SimpleStats {
+    /// Lower bounds.
+    pub min_values: BinaryRow,
+    /// Upper bounds.
+    pub max_values: BinaryRow,
+    /// Null counts, None when unknown; may be shorter than the rows.
+    pub null_counts: Vec<Option<i64>>,
+}
+
+/// An entry of a manifest list: one manifest file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ManifestFileMeta {
+    /// Bare name, in `manifest/`.
+    pub file_name: String,
+    /// Bytes.
+    pub file_size: u64,
+    /// ADD entries.
+    pub num_added_files: i64,
+    /// DELETE entries.
+    pub num_deleted_files: i64,
+    /// Over the partition columns; the "rows" counted are entries.
+    pub partition_stats: SimpleStats,
+    /// Schema the manifest was written with.
+    pub schema_id: SchemaId,
+    /// Smallest bucket, None when unknown.
+    pub min_bucket: Option<i32>,
+    /// Largest bucket.
+    pub max_bucket: Option<i32>,
+    /// Smallest level.
+    pub min_level: Option<i32>,
+    /// Largest level.
+    pub max_level: Option<i32>,
+    /// Smallest row id.
+    pub min_row_id: Option<i64>,
+    /// Largest row id.
+    pub max_row_id: Option<i64>,
+}
+
+/// Whether an entry brings or removes a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FileKind {
+    /// The file is live from here on.
+    Add,
+    /// The file is no longer live.
+    Delete,
+}
+
+/// Where a data file came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FileSource {
+    /// Written by a writer.
+    Append,
+    /// Written by a compaction.
+    Compact,
+}
+
+/// One data file, as described by a manifest entry.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DataFileMeta {
+    /// Bare name.
+    pub file_name: String,
+    /// Bytes.
+    pub file_size: u64,
+    /// Physical rows, deletes included.
+    pub row_count: i64,
+    /// Smallest trimmed primary key; no fields for append tables.
+    pub min_key: BinaryRow,
+    /// Largest trimmed primary key.
+    pub max_key: BinaryRow,
+    /// Over the trimmed primary key columns.
+    pub key_stats: SimpleStats,
+    /// Over the file schema's columns, or those of `value_stats_cols`.
+    pub value_stats: SimpleStats,
+    /// Smallest sequence number.
+    pub min_sequence_number: i64,
+    /// Largest sequence number.
+    pub max_sequence_number: i64,
+    /// Schema the file was written with: decides names and types inside the file.
+    pub schema_id: SchemaId,
+    /// LSM level; 0 for append tables.
+    pub level: i32,
+    /// Names beside the file (`.index`, …).
+    pub extra_files: Vec<String>,
+    /// Wall clock of the writer's zone as if it were UTC, epoch milliseconds.
+    pub creation_time_millis: Option<i64>,
+    /// Rows of kind -U or -D; None when unknown. Zero is no proof (pypaimon writes 0 always).
+    pub delete_row_count: Option<i64>,
+    /// Whole file-index container.
+    pub embedded_index: Option<bytes::Bytes>,
+    /// Written by a writer or by a compaction; None in old files.
+    pub file_source: Option<FileSource>,
+    /// None: `value_stats` covers all columns of the file's schema (or of `write_cols`) in order.
+    pub value_stats_cols: Option<Vec<String>>,
+    /// Complete path, used verbatim.
+    pub external_path: Option<String>,
+    /// Row tracking: id of the first row.
+    pub first_row_id: Option<i64>,
+    /// Columns physically present; None: all.
+    pub write_cols: Option<Vec<String>>,
+}
+
+/// One entry of a manifest.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ManifestEntry {
+    /// ADD or DELETE.
+    pub kind: FileKind,
+    /// Partition values.
+    pub partition: BinaryRow,
+    /// Bucket.
+    pub bucket: Bucket,
+    /// Bucket count in force when the file was written; -1 dynamic or unaware, -2 postpone.
+    pub total_buckets: i32,
+    /// The file.
+    pub file: DataFileMeta,
+}
+
+/// What makes a data file one and the same across manifests. The level is part of it: an upgrade is a DELETE and an
+/// ADD of the same name.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FileIdentity {
+    /// Partition bytes.
+    pub partition: BinaryRow,
+    /// Bucket.
+    pub bucket: Bucket,
+    /// Level.
+    pub level: i32,
+    /// Bare name.
+    pub file_name: String,
+    /// Names beside it.
+    pub extra_files: Vec<String>,
+    /// Embedded index bytes.
+    pub embedded_index: Option<bytes::Bytes>,
+    /// External path.
+    pub external_path: Option<String>,
+}
+
+impl ManifestEntry {
+    /// The identity of the entry's file.
+    pub fn identity(&self) -> FileIdentity {
+        FileIdentity {
+            partition: self.partition.clone(),
+            bucket: self.bucket,
+            level: self.file.level,
+            file_name: self.file.file_name.clone(),
+            extra_files: self.file.extra_files.clone(),
+            embedded_index: self.file.embedded_index.clone(),
+            external_path: self.file.external_path.clone(),
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! Directory of a partition and bucket.

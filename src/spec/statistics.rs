@@ -1,0 +1,1 @@
+//! Statistics files: hints for a planner, never used to drop data.

@@ -1,0 +1,1 @@
+//! Tags, consumers: documents beside snapshots.

@@ -1,0 +1,1 @@
+//! Values as text: casts to STRING, as Java writes them.

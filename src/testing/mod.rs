@@ -1,0 +1,1 @@
+//! For tests and the demo: a builder of real table files, a naive merge, broken stores. Not part of the promised API.
