@@ -1,1 +1,3 @@
 //! For tests and the demo: a builder of real table files, a naive merge, broken stores. Not part of the promised API.
+
+pub mod golden;

@@ -1,0 +1,74 @@
+//! The golden tables: written by the reference implementations, unpacked once per archive into the temporary folder.
+
+use std::fs;
+use std::io::Cursor;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use crate::error::{Error, Result};
+
+static ROOT: OnceLock<PathBuf> = OnceLock::new();
+
+/// Folder that holds `java-0.9`, `python-2.1` and `vectors.jsonl`. Unpacks the archive on first use, whole or not at
+/// all: concurrent processes may race, each then sees one complete copy.
+///
+/// # Errors
+/// The archive of the source tree is missing or damaged, or the temporary folder is not writable.
+pub fn root() -> Result<PathBuf> {
+    if let Some(root) = ROOT.get() {
+        return Ok(root.clone());
+    }
+    let archive = Path::new(env!("CARGO_MANIFEST_DIR")).join("sqllogictest/tables/golden.tar.zst");
+    let root = unpack(&archive, "lakepin-golden")?;
+    Ok(ROOT.get_or_init(|| root).clone())
+}
+
+/// Warehouse of the Java tables; its one database is `golden`.
+///
+/// # Errors
+/// As [`root`].
+pub fn java_warehouse() -> Result<PathBuf> {
+    Ok(root()?.join("java-0.9/warehouse"))
+}
+
+/// Warehouse of the Python tables; its one database is `golden`.
+///
+/// # Errors
+/// As [`root`].
+pub fn python_warehouse() -> Result<PathBuf> {
+    Ok(root()?.join("python-2.1/warehouse"))
+}
+
+/// Unpacks a zstd tar whose top folder is `golden` and returns that folder; its place is named for the content.
+fn unpack(archive: &Path, prefix: &str) -> Result<PathBuf> {
+    let io = |what: &str, path: &Path, e: std::io::Error| {
+        Error::unavailable(format!("cannot {what}")).with_context("file", path.display()).with_source(e)
+    };
+    let packed = fs::read(archive).map_err(|e| io("read the archive of golden tables", archive, e))?;
+    let base = std::env::temp_dir();
+    let target = base.join(format!("{prefix}-{:08x}", crc32fast::hash(&packed)));
+    if !target.exists() {
+        let aside = base.join(format!("{prefix}-{:08x}.{}", crc32fast::hash(&packed), std::process::id()));
+        let tar = zstd::decode_all(Cursor::new(packed)).map_err(|e| io("decompress the archive", archive, e))?;
+        tar::Archive::new(Cursor::new(tar)).unpack(&aside).map_err(|e| io("unpack the archive", &aside, e))?;
+        if let Err(e) = fs::rename(&aside, &target) {
+            // another process was first
+            if !target.exists() {
+                return Err(io("move the unpacked archive", &target, e));
+            }
+            fs::remove_dir_all(&aside).map_err(|e| io("remove a spare copy", &aside, e))?;
+        }
+    }
+    Ok(target.join("golden"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn archive_holds_both_warehouses() {
+        assert!(java_warehouse().unwrap().join("golden.db/pk_lsm/snapshot").is_dir());
+        assert!(python_warehouse().unwrap().join("golden.db/pk_simple/snapshot").is_dir());
+    }
+}
