@@ -1,0 +1,82 @@
+//! What a statement answers: rows or a word, and the pins it was computed on.
+
+use std::fmt;
+use std::time::Duration;
+
+use arrow::datatypes::SchemaRef;
+use datafusion::execution::SendableRecordBatchStream;
+
+/// What kind of answer a statement has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StatementKind {
+    /// Rows to show, possibly none.
+    Rows,
+    /// Nothing to show but this line (`SET`, `USE`, `PIN`, `CREATE VIEW` …).
+    Done(String),
+}
+
+/// One table reading of a statement.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PinLine {
+    /// `database.table`, with `$branch_x` when it is not the main branch.
+    pub table: String,
+    /// None: the table has no snapshot yet.
+    pub snapshot_id: Option<i64>,
+    /// Commit time, epoch milliseconds.
+    pub commit_time_millis: Option<i64>,
+    /// Commit user.
+    pub user: Option<String>,
+    /// Commit identifier.
+    pub identifier: Option<i64>,
+    /// `APPEND`, `COMPACT`, `OVERWRITE` or `ANALYZE`.
+    pub kind: Option<String>,
+    /// Watermark.
+    pub watermark: Option<i64>,
+    /// Schema the columns come from.
+    pub schema_id: i64,
+    /// Tag the snapshot was found through.
+    pub tag: Option<String>,
+    /// Whether the table is pinned by the session (`PIN TABLE`, `SET`) rather than by the statement.
+    pub session: bool,
+    /// The line to print: id, commit time with zone, user, identifier, kind, watermark, schema id.
+    pub text: String,
+}
+
+/// Where the time went until the stream was handed over; reading goes on while it is polled.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Timing {
+    /// Parsing the statement and resolving its pins.
+    pub resolve: Duration,
+    /// Planning, without manifests.
+    pub plan: Duration,
+    /// Reading manifests and pruning files.
+    pub manifests: Duration,
+}
+
+/// The answer to one statement.
+pub struct StatementResult {
+    /// Rows or a word.
+    pub kind: StatementKind,
+    /// Columns of the rows.
+    pub schema: SchemaRef,
+    /// The rows; dropping it cancels the statement.
+    pub stream: SendableRecordBatchStream,
+    /// The tables read and their pins, in order of first mention.
+    pub pins: Vec<PinLine>,
+    /// What the reader of the rows should know.
+    pub notices: Vec<String>,
+    /// Where the time went.
+    pub timing: Timing,
+    /// The physical plan behind the stream, for its metrics; None for answers without a plan.
+    pub plan: Option<std::sync::Arc<dyn datafusion::physical_plan::ExecutionPlan>>,
+}
+
+impl fmt::Debug for StatementResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StatementResult")
+            .field("kind", &self.kind)
+            .field("pins", &self.pins)
+            .field("notices", &self.notices)
+            .finish_non_exhaustive()
+    }
+}
