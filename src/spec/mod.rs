@@ -19,6 +19,7 @@ pub mod snapshot;
 pub mod statistics;
 pub mod tag;
 pub mod text;
+pub mod zone;
 
 pub use binary_row::BinaryRow;
 pub use data_type::{DataField, DataType, FieldType};
@@ -27,5 +28,6 @@ pub use index_manifest::{DeletionVectorRange, IndexFileMeta};
 pub use manifest::{DataFileMeta, FileKind, FileSource, ManifestEntry, ManifestFileMeta, SimpleStats};
 pub use options::CoreOptions;
 pub use row_kind::RowKind;
-pub use schema::{Bucket, SchemaId, TableSchema};
+pub use schema::{Bucket, BucketMode, SchemaId, TableSchema};
 pub use snapshot::{CommitKind, Snapshot, SnapshotId};
+pub use zone::Zone;

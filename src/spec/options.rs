@@ -4,6 +4,10 @@
 
 use std::collections::BTreeMap;
 
+use super::data_type::DataField;
+use super::schema::TableSchema;
+use crate::error::{Error, Result};
+
 /// Rule that folds the rows of one key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MergeEngine {
@@ -151,4 +155,30 @@ pub struct CoreOptions {
     pub split_open_file_cost: u64,
     /// `scan.*` and `incremental-*`
     pub scan: ScanOptions,
+}
+
+impl CoreOptions {
+    /// Reads the options that must be honoured; others stay in `raw`.
+    pub fn parse(options: &BTreeMap<String, String>) -> Result<Self> {
+        let _ = options;
+        Err(Error::internal("not built yet"))
+    }
+
+    /// Refuses tables that this version would read wrongly, naming the option and the reason.
+    pub fn check_readable(&self, schema: &TableSchema) -> Result<()> {
+        let _ = schema;
+        Err(Error::internal("not built yet"))
+    }
+
+    /// Why a column cannot be read although the table can; None: it can.
+    pub fn column_refusal(&self, schema: &TableSchema, field: &DataField) -> Option<Error> {
+        let _ = (schema, field);
+        None
+    }
+
+    /// Options that are set, not honoured, and change what somebody may expect.
+    pub fn notices(&self, schema: &TableSchema) -> Vec<String> {
+        let _ = schema;
+        Vec::new()
+    }
 }
