@@ -1,1 +1,1 @@
-//! One file for each merge engine.
+//! One merge engine a file.
