@@ -1,1 +1,15 @@
-fn main() {}
+//! The one test program beside the unit tests: golden tables, SQL suites, the cases of the field, the shell as a
+//! program. It takes what the standard harness takes: filters, `--list`, `--exact`, `--skip`, `--test-threads`.
+
+mod golden;
+mod harness;
+mod suites;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let mut tests = Vec::new();
+    golden::register(&mut tests);
+    suites::register(&mut tests);
+    harness::run(tests)
+}

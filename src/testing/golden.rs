@@ -3,11 +3,12 @@
 use std::fs;
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::Mutex;
 
 use crate::error::{Error, Result};
 
-static ROOT: OnceLock<PathBuf> = OnceLock::new();
+/// Held while unpacking, so that threads of one process do it once.
+static ROOT: Mutex<Option<PathBuf>> = Mutex::new(None);
 
 /// Folder that holds `java-0.9`, `python-2.1` and `vectors.jsonl`. Unpacks the archive on first use, whole or not at
 /// all: concurrent processes may race, each then sees one complete copy.
@@ -15,12 +16,14 @@ static ROOT: OnceLock<PathBuf> = OnceLock::new();
 /// # Errors
 /// The archive of the source tree is missing or damaged, or the temporary folder is not writable.
 pub fn root() -> Result<PathBuf> {
-    if let Some(root) = ROOT.get() {
+    let mut known = ROOT.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    if let Some(root) = known.as_ref() {
         return Ok(root.clone());
     }
     let archive = Path::new(env!("CARGO_MANIFEST_DIR")).join("sqllogictest/tables/golden.tar.zst");
     let root = unpack(&archive, "lakepin-golden")?;
-    Ok(ROOT.get_or_init(|| root).clone())
+    *known = Some(root.clone());
+    Ok(root)
 }
 
 /// Warehouse of the Java tables; its one database is `golden`.

@@ -1,0 +1,170 @@
+//! Metadata of golden tables: planned files, live files, snapshots.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use arrow::array::{Array, AsArray};
+use arrow::datatypes::Int64Type;
+use lakepin::arrow;
+use serde_json::Value;
+
+use super::Verdict;
+use super::reads::{Answer, Reader, quoted};
+
+/// Plans where Java keeps a file that today's rule drops, or drops one that holds rows.
+const JAVA_DROPS_TOO_MUCH: &[&str] = &["evo_append_parquet", "evo_append_orc", "evo_append_avro"];
+
+fn strings(answer: &Answer, column: &str) -> Result<Vec<Option<String>>, String> {
+    let mut values = Vec::new();
+    for batch in &answer.batches {
+        let array = batch.column_by_name(column).ok_or_else(|| format!("no column {column} in {:?}", answer.schema))?;
+        let array = arrow::compute::cast(array, &arrow::datatypes::DataType::Utf8).map_err(|e| e.to_string())?;
+        let array = array.as_string::<i32>();
+        values.extend((0..array.len()).map(|i| array.is_valid(i).then(|| array.value(i).to_string())));
+    }
+    Ok(values)
+}
+
+fn longs(answer: &Answer, column: &str) -> Result<Vec<Option<i64>>, String> {
+    let mut values = Vec::new();
+    for batch in &answer.batches {
+        let array = batch.column_by_name(column).ok_or_else(|| format!("no column {column} in {:?}", answer.schema))?;
+        let array = arrow::compute::cast(array, &arrow::datatypes::DataType::Int64).map_err(|e| e.to_string())?;
+        let array = array.as_primitive::<Int64Type>();
+        values.extend((0..array.len()).map(|i| array.is_valid(i).then(|| array.value(i))));
+    }
+    Ok(values)
+}
+
+fn bare(path: &str) -> String {
+    path.rsplit('/').next().unwrap_or(path).to_string()
+}
+
+/// The files kept under a filter are no more than those of Java's plan; without a filter they are the same. That they
+/// are no fewer than needed is what the row comparison of the same filter shows.
+pub async fn check_plan(reader: &Reader, file: &str) -> Result<Verdict, String> {
+    let stem = file.trim_end_matches(".jsonl");
+    let rest = stem.strip_prefix("plan-").ok_or("odd name")?;
+    let table = quoted(&reader.table);
+    let (id, filter) = match rest.split_once('-') {
+        Some((id, filter)) => (id, Some(filter)),
+        None => (rest, None),
+    };
+    let base = format!("SELECT * FROM {table} VERSION AS OF {id}");
+    let java: BTreeSet<String> = reader
+        .lines(file)?
+        .iter()
+        .flat_map(|split| split["files"].as_array().cloned().unwrap_or_default())
+        .filter_map(|f| f["name"].as_str().map(ToString::to_string))
+        .collect();
+    let sql = match filter {
+        Some(filter) => {
+            let answer = match reader.ask(&format!("{base} LIMIT 0")).await {
+                Ok(answer) => answer,
+                Err(e) => return super::explained::refusal(reader.side, &reader.table, "latest", &e),
+            };
+            format!("EXPLAIN FILES {base} WHERE {}", reader.filter(filter, &answer.schema)?)
+        }
+        None => format!("EXPLAIN FILES SELECT count(*) FROM {table} VERSION AS OF {id}"),
+    };
+    let answer = match reader.ask(&sql).await {
+        Ok(answer) => answer,
+        Err(e) => return super::explained::refusal(reader.side, &reader.table, "latest", &e),
+    };
+    let names = strings(&answer, "file")?;
+    let kept = strings(&answer, "kept")?;
+    let ours: BTreeSet<String> = names
+        .into_iter()
+        .zip(kept)
+        .filter(|(_, kept)| kept.as_deref() == Some("true"))
+        .filter_map(|(name, _)| name.map(|n| bare(&n)))
+        .collect();
+    if ours == java {
+        return Ok(Verdict::Equal);
+    }
+    if filter.is_some() && ours.is_subset(&java) {
+        return Ok(Verdict::Explained);
+    }
+    if filter == Some("filter4") && JAVA_DROPS_TOO_MUCH.contains(&reader.table.as_str()) && ours.is_superset(&java) {
+        return Ok(Verdict::Explained);
+    }
+    let more: Vec<_> = ours.difference(&java).collect();
+    let fewer: Vec<_> = java.difference(&ours).collect();
+    Err(format!(
+        "Java keeps {} files, we keep {}; only ours {more:?}; only Java's {fewer:?}\n  {sql}",
+        java.len(),
+        ours.len()
+    ))
+}
+
+/// Live files of a snapshot against `$files`: name, bucket, level, rows, deletes, sequence range, schema, source.
+pub async fn check_files(reader: &Reader, file: &str) -> Result<Verdict, String> {
+    let id = file.trim_end_matches(".jsonl").strip_prefix("files-").ok_or("odd name")?;
+    let files = quoted(&format!("{}$files", reader.table));
+    let answer =
+        reader.ask(&format!("SELECT * FROM {files} VERSION AS OF {id}")).await.map_err(|e| format!("{e:?}"))?;
+    let columns = [
+        "bucket",
+        "level",
+        "record_count",
+        "file_size_in_bytes",
+        "schema_id",
+        "min_sequence_number",
+        "max_sequence_number",
+        "deleteRowCount",
+    ];
+    let members = ["bucket", "level", "rowCount", "size", "schemaId", "minSeq", "maxSeq", "deleteRowCount"];
+    let mut ours: BTreeMap<String, Vec<Option<i64>>> = BTreeMap::new();
+    let paths = strings(&answer, "file_path")?;
+    for column in columns {
+        for (path, value) in paths.iter().zip(longs(&answer, column)?) {
+            ours.entry(bare(path.as_deref().unwrap_or_default())).or_default().push(value);
+        }
+    }
+    let mut theirs: BTreeMap<String, Vec<Option<i64>>> = BTreeMap::new();
+    for line in reader.lines(file)? {
+        let name = line["name"].as_str().ok_or("no name")?.to_string();
+        theirs.insert(name, members.iter().map(|m| line[*m].as_i64()).collect());
+    }
+    if ours == theirs {
+        return Ok(Verdict::Equal);
+    }
+    let differing = theirs.iter().find(|(name, values)| ours.get(*name) != Some(values));
+    Err(format!("{} files expected, {} read; first that differs {differing:?}", theirs.len(), ours.len()))
+}
+
+/// `$snapshots` against the archive.
+pub async fn check_snapshots(reader: &Reader, file: &str) -> Result<Verdict, String> {
+    let table = quoted(&format!("{}$snapshots", reader.table));
+    let answer = reader.ask(&format!("SELECT * FROM {table}")).await.map_err(|e| format!("{e:?}"))?;
+    let ids = longs(&answer, "snapshot_id")?;
+    let numbers = [
+        ("schema_id", "schemaId"),
+        ("commit_identifier", "identifier"),
+        ("total_record_count", "totalRecords"),
+        ("delta_record_count", "deltaRecords"),
+        ("changelog_record_count", "changelogRecords"),
+        ("watermark", "watermark"),
+    ];
+    let texts = [("commit_kind", "kind"), ("commit_user", "user")];
+    let lines: BTreeMap<i64, Value> =
+        reader.lines(file)?.into_iter().filter_map(|l| l["id"].as_i64().map(|id| (id, l))).collect();
+    let read: BTreeSet<i64> = ids.iter().flatten().copied().collect();
+    if read != lines.keys().copied().collect() {
+        return Err(format!("snapshots expected {:?}, read {read:?}", lines.keys().collect::<Vec<_>>()));
+    }
+    for (column, member) in numbers {
+        for (id, value) in ids.iter().flatten().zip(longs(&answer, column)?) {
+            if value != lines[id][member].as_i64() {
+                return Err(format!("snapshot {id}: {column} is {value:?}, expected {}", lines[id][member]));
+            }
+        }
+    }
+    for (column, member) in texts {
+        for (id, value) in ids.iter().flatten().zip(strings(&answer, column)?) {
+            if value.as_deref() != lines[id][member].as_str() {
+                return Err(format!("snapshot {id}: {column} is {value:?}, expected {}", lines[id][member]));
+            }
+        }
+    }
+    Ok(Verdict::Equal)
+}
