@@ -1,1 +1,17 @@
-//! One data file: opening Parquet, ORC and Avro with the columns of the table's schema.
+//! One data file: Parquet, ORC or Avro in, batches of a table's columns out.
+//!
+//! A column is found by **field id** in the schema the file was written with, then by that schema's name inside the
+//! file, also inside nested rows. What the file's schema does not know, or the file does not hold, is null. Values are
+//! brought from the file's type to the table's type with the casts of `ALTER TABLE`.
+//!
+//! The room refuses formats by name and shredded variants; it knows nothing of snapshots, buckets and merging.
+//!
+//! | file | one idea |
+//! |---|---|
+//! | `format` | format of a file by its name |
+//! | `evolve` | casts between the type a file was written with and the type of the table |
+
+pub mod evolve;
+mod format;
+
+pub use format::FileFormat;
