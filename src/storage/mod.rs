@@ -1,1 +1,21 @@
 //! Object stores: reading, listing, retries, request counters, caches; and the only clock and source of ids.
+//!
+//! - `location`: where a file is: a store's root and a literal path under it
+//! - `store`: one store: reads, listings, external paths
+//! - `open`: from a path or URL and its options to a store
+//! - `counting`: the wrapper all requests go through: counts, bytes, retries, time limits
+//! - `failure`: an object store's error in our words
+//! - `cache`: values by key, limited by bytes, loaded once
+//! - `env`: clock and ids
+
+pub mod cache;
+mod counting;
+pub mod env;
+mod failure;
+mod location;
+mod open;
+mod store;
+
+pub use counting::RequestCounts;
+pub use location::Location;
+pub use store::{FileEntry, Storage};

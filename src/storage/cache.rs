@@ -1,0 +1,190 @@
+//! Values by key, limited by bytes, loaded once however many ask.
+
+use std::collections::{BTreeMap, HashMap};
+use std::future::Future;
+use std::hash::Hash;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio::sync::OnceCell;
+
+use crate::error::Result;
+
+/// A cache that forgets the least recently used values once their bytes pass a limit. Values that are being loaded are
+/// loaded by one caller while the others wait; when that caller is cancelled or fails, the next one loads.
+///
+/// `V` is cheap to clone, an `Arc` as a rule.
+#[derive(Debug)]
+pub struct ByteLimitedCache<K, V> {
+    limit_bytes: usize,
+    state: Mutex<State<K, V>>,
+}
+
+#[derive(Debug)]
+struct State<K, V> {
+    entries: HashMap<K, Entry<V>>,
+    /// Last use to key, oldest first.
+    uses: BTreeMap<u64, K>,
+    loading: HashMap<K, Arc<OnceCell<(V, usize)>>>,
+    clock: u64,
+    stats: CacheStats,
+}
+
+#[derive(Debug)]
+struct Entry<V> {
+    value: V,
+    bytes: usize,
+    used: u64,
+}
+
+/// What a cache did so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CacheStats {
+    /// Values found.
+    pub hits: u64,
+    /// Values loaded.
+    pub misses: u64,
+    /// Values forgotten to stay within the limit.
+    pub evictions: u64,
+    /// Values held.
+    pub entries: usize,
+    /// Bytes held.
+    pub bytes: usize,
+}
+
+impl<K: Clone + Eq + Hash, V: Clone> ByteLimitedCache<K, V> {
+    /// An empty cache of at most `limit_bytes`; 0 keeps nothing, but still loads once for all who wait.
+    pub fn new(limit_bytes: usize) -> Self {
+        Self {
+            limit_bytes,
+            state: Mutex::new(State {
+                entries: HashMap::new(),
+                uses: BTreeMap::new(),
+                loading: HashMap::new(),
+                clock: 0,
+                stats: CacheStats::default(),
+            }),
+        }
+    }
+
+    /// The value, when it is held.
+    pub fn get(&self, key: &K) -> Option<V> {
+        self.state.lock().touch(key)
+    }
+
+    /// The value; when it is not held, `load` brings it with its size in bytes. Many callers at once load it once.
+    /// An error is the caller's own and is not kept.
+    pub async fn get_or_load<F, Fut>(&self, key: &K, load: F) -> Result<V>
+    where
+        F: FnOnce() -> Fut,
+        Fut: Future<Output = Result<(V, usize)>>,
+    {
+        let cell = {
+            let mut state = self.state.lock();
+            if let Some(value) = state.touch(key) {
+                return Ok(value);
+            }
+            Arc::clone(state.loading.entry(key.clone()).or_default())
+        };
+        let flight = Flight { cache: self, key, cell };
+        let (value, bytes) = flight
+            .cell
+            .get_or_try_init(|| async {
+                self.state.lock().stats.misses += 1;
+                load().await
+            })
+            .await?;
+        self.keep(key, value, *bytes, &flight.cell);
+        Ok(value.clone())
+    }
+
+    /// Holds a value that was come by otherwise.
+    pub fn insert(&self, key: K, value: V, bytes: usize) {
+        let mut state = self.state.lock();
+        state.put(key, value, bytes, self.limit_bytes);
+    }
+
+    /// Forgets a value.
+    pub fn remove(&self, key: &K) {
+        self.state.lock().drop_entry(key);
+    }
+
+    /// Forgets everything.
+    pub fn clear(&self) {
+        let mut state = self.state.lock();
+        state.entries.clear();
+        state.uses.clear();
+        state.stats.bytes = 0;
+    }
+
+    /// What happened so far and what is held.
+    pub fn stats(&self) -> CacheStats {
+        let state = self.state.lock();
+        CacheStats { entries: state.entries.len(), ..state.stats }
+    }
+
+    /// The first of those who waited for a load puts the value in.
+    fn keep(&self, key: &K, value: &V, bytes: usize, cell: &Arc<OnceCell<(V, usize)>>) {
+        let mut state = self.state.lock();
+        if state.loading.get(key).is_some_and(|known| Arc::ptr_eq(known, cell)) {
+            state.loading.remove(key);
+            state.put(key.clone(), value.clone(), bytes, self.limit_bytes);
+        }
+    }
+}
+
+impl<K: Clone + Eq + Hash, V: Clone> State<K, V> {
+    fn touch(&mut self, key: &K) -> Option<V> {
+        self.clock += 1;
+        let entry = self.entries.get_mut(key)?;
+        if let Some(own) = self.uses.remove(&entry.used) {
+            self.uses.insert(self.clock, own);
+        }
+        entry.used = self.clock;
+        self.stats.hits += 1;
+        Some(entry.value.clone())
+    }
+
+    fn put(&mut self, key: K, value: V, bytes: usize, limit: usize) {
+        self.drop_entry(&key);
+        if bytes > limit {
+            return;
+        }
+        self.clock += 1;
+        self.stats.bytes += bytes;
+        self.uses.insert(self.clock, key.clone());
+        self.entries.insert(key, Entry { value, bytes, used: self.clock });
+        while self.stats.bytes > limit {
+            let Some((_, oldest)) = self.uses.pop_first() else { break };
+            if let Some(entry) = self.entries.remove(&oldest) {
+                self.stats.bytes -= entry.bytes;
+                self.stats.evictions += 1;
+            }
+        }
+    }
+
+    fn drop_entry(&mut self, key: &K) {
+        if let Some(entry) = self.entries.remove(key) {
+            self.uses.remove(&entry.used);
+            self.stats.bytes -= entry.bytes;
+        }
+    }
+}
+
+/// One caller's interest in a load. The last one to leave without a value takes the mark away.
+struct Flight<'a, K: Clone + Eq + Hash, V: Clone> {
+    cache: &'a ByteLimitedCache<K, V>,
+    key: &'a K,
+    cell: Arc<OnceCell<(V, usize)>>,
+}
+
+impl<K: Clone + Eq + Hash, V: Clone> Drop for Flight<'_, K, V> {
+    fn drop(&mut self) {
+        let mut state = self.cache.state.lock();
+        let ours = state.loading.get(self.key).is_some_and(|known| Arc::ptr_eq(known, &self.cell));
+        // the map and this caller: nobody else waits
+        if ours && Arc::strong_count(&self.cell) <= 2 {
+            state.loading.remove(self.key);
+        }
+    }
+}

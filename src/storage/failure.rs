@@ -1,0 +1,1 @@
+//! An object store's error in our words.

@@ -1,0 +1,1 @@
+//! From a path or URL and its options to a store.
