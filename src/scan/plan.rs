@@ -1,0 +1,344 @@
+//! What a plan is made of.
+
+use std::sync::Arc;
+
+use datafusion::logical_expr::Expr;
+use roaring::RoaringBitmap;
+
+use crate::snapshot::Pin;
+use crate::spec::{Bucket, Datum, ManifestEntry, SnapshotId, TableSchema};
+use crate::storage::{Location, Storage};
+
+/// Snapshots whose changes are read: those after the first, up to and with the last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChangeRange {
+    /// Exclusive start; one before the earliest snapshot is allowed.
+    pub after: SnapshotId,
+    /// Inclusive end.
+    pub upto: SnapshotId,
+}
+
+/// What is read of a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum ScanKind {
+    /// The final rows of the pinned snapshot.
+    #[default]
+    Full,
+    /// `t$ro`: rows of the top level only.
+    ReadOptimized,
+    /// `t$audit_log`: final rows with their kind, keys whose last record deletes included.
+    FullWithDeletes,
+    /// Rows of the files that APPEND snapshots added, unmerged, each with its kind.
+    Delta(ChangeRange),
+    /// Rows of the changelog files of snapshots, unmerged, each with its kind.
+    Changelog(ChangeRange),
+}
+
+impl ScanKind {
+    /// Whether rows that take back others are part of the result.
+    pub fn keeps_deletes(self) -> bool {
+        !matches!(self, Self::Full | Self::ReadOptimized)
+    }
+
+    /// Whether rows come as they lie in the files, several of one key possible.
+    pub fn is_unmerged(self) -> bool {
+        matches!(self, Self::Delta(_) | Self::Changelog(_))
+    }
+}
+
+/// What to plan.
+#[derive(Debug, Clone, Default)]
+pub struct ScanRequest {
+    /// Conditions that all hold for the rows wanted, over the table's columns, types already coerced.
+    pub filters: Vec<Expr>,
+    /// Any so many rows are enough. Honoured only where counts are proven.
+    pub limit: Option<usize>,
+    /// What is read.
+    pub kind: ScanKind,
+    /// Whether [`ScanPlan::decisions`] is filled.
+    pub explain: bool,
+}
+
+/// How the rows of a section are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SectionClass {
+    /// Every physical row that no deletion vector names is a row of the result. Kinds need not be read.
+    Raw,
+    /// As raw, but a row whose kind takes back (`-U`, `-D`) is none; each key occurs once.
+    KindOnly,
+    /// Versions of a key compete; one physical row of each key is the result (deduplicate, first-row).
+    Select,
+    /// Versions of a key are combined (partial-update, aggregation).
+    Combine,
+}
+
+impl SectionClass {
+    /// As shown in plans.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Raw => "raw",
+            Self::KindOnly => "kind-only",
+            Self::Select => "select",
+            Self::Combine => "combine",
+        }
+    }
+
+    /// Whether versions of a key meet.
+    pub fn is_merge(self) -> bool {
+        matches!(self, Self::Select | Self::Combine)
+    }
+}
+
+/// Where the deletion vector of a data file lies.
+#[derive(Debug, Clone)]
+pub struct DeletionFile {
+    /// The index file.
+    pub location: Location,
+    /// Where it is stored.
+    pub storage: Arc<Storage>,
+    /// Offset of the record's length word.
+    pub offset: i32,
+    /// Length as the index manifest has it.
+    pub length: i32,
+    /// Deleted rows, when the index manifest says.
+    pub cardinality: Option<u64>,
+}
+
+/// One data file to read.
+#[derive(Debug, Clone)]
+pub struct PlannedFile {
+    /// Its manifest entry.
+    pub entry: Arc<ManifestEntry>,
+    /// The file.
+    pub location: Location,
+    /// Where it is stored.
+    pub storage: Arc<Storage>,
+    /// Rows deleted from it.
+    pub deletion: Option<DeletionFile>,
+    /// Rows that can match the filters by the file's index, physical positions; None: any row can. Always an
+    /// over-approximation: the filters still have to be applied.
+    pub index_rows: Option<Arc<RoaringBitmap>>,
+    /// Schema the file was written with.
+    pub file_schema: Arc<TableSchema>,
+    /// Values of the partition columns, in the order of the partition keys.
+    pub partition: Arc<[Datum]>,
+    /// Smallest trimmed primary key, in the table's types; empty for append tables.
+    pub min_key: Arc<[Datum]>,
+    /// Largest trimmed primary key.
+    pub max_key: Arc<[Datum]>,
+    /// Change reads: the snapshot that brought the file.
+    pub snapshot: Option<SnapshotId>,
+}
+
+impl PlannedFile {
+    /// Physical rows, those deleted by kind or vector included.
+    pub fn physical_rows(&self) -> u64 {
+        u64::try_from(self.entry.file.row_count).unwrap_or(0)
+    }
+
+    /// Rows that no deletion vector names; None when a vector does not tell its size.
+    pub fn rows_after_vector(&self) -> Option<u64> {
+        match &self.deletion {
+            None => Some(self.physical_rows()),
+            Some(deletion) => self.physical_rows().checked_sub(deletion.cardinality?),
+        }
+    }
+}
+
+/// A stretch of keys that no file straddles, with the files that hold its versions.
+#[derive(Debug, Clone)]
+pub struct Section {
+    /// How its rows are found.
+    pub class: SectionClass,
+    /// Runs of files; the files of a run do not overlap and stand in key order. Under the classes raw and kind-only
+    /// every file stands for itself.
+    pub runs: Vec<Vec<Arc<PlannedFile>>>,
+    /// Whether no file of this stretch was left out by a filter: only then may its selection be kept for other
+    /// queries.
+    pub complete: bool,
+}
+
+impl Section {
+    /// All files, run by run.
+    pub fn files(&self) -> impl Iterator<Item = &Arc<PlannedFile>> {
+        self.runs.iter().flatten()
+    }
+
+    /// The number of result rows, when metadata proves it.
+    pub fn exact_rows(&self) -> Option<u64> {
+        if self.class != SectionClass::Raw {
+            return None;
+        }
+        self.files().try_fold(0u64, |sum, file| sum.checked_add(file.rows_after_vector()?))
+    }
+}
+
+/// The sections of one bucket of one partition.
+#[derive(Debug, Clone)]
+pub struct Unit {
+    /// Values of the partition columns.
+    pub partition: Arc<[Datum]>,
+    /// Bucket.
+    pub bucket: Bucket,
+    /// Bucket count in force for its files.
+    pub total_buckets: i32,
+    /// Branch the files come from, when it is the fallback branch.
+    pub branch: Option<String>,
+    /// Sections in key order.
+    pub sections: Vec<Section>,
+}
+
+/// How a file is read, or that it is not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileRead {
+    /// Not at all.
+    Dropped,
+    /// In a section of this class.
+    In(SectionClass),
+}
+
+/// What became of one file and why.
+#[derive(Debug, Clone)]
+pub struct FileDecision {
+    /// Bare name.
+    pub file: String,
+    /// Values of the partition columns.
+    pub partition: Arc<[Datum]>,
+    /// Bucket.
+    pub bucket: Bucket,
+    /// Bucket count in force when the file was written.
+    pub total_buckets: i32,
+    /// Level.
+    pub level: i32,
+    /// Physical rows.
+    pub rows: i64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Smallest key, empty for append tables.
+    pub min_key: Vec<Datum>,
+    /// Largest key.
+    pub max_key: Vec<Datum>,
+    /// Smallest sequence number.
+    pub min_sequence: i64,
+    /// Largest sequence number.
+    pub max_sequence: i64,
+    /// Whether the file is read.
+    pub kept: bool,
+    /// Number of its section within the plan, when kept.
+    pub section: Option<usize>,
+    /// How it is read.
+    pub read: FileRead,
+    /// The rule that decided, as a sentence.
+    pub rule: String,
+}
+
+/// Counts of one planning, stage by stage.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stages {
+    /// Manifest lists read.
+    pub manifest_lists: u64,
+    /// Manifests named by them.
+    pub manifests: u64,
+    /// Manifests left out by partition, bucket or level ranges.
+    pub manifests_pruned: u64,
+    /// Manifests that came from the cache.
+    pub manifests_cached: u64,
+    /// Entries in the manifests read.
+    pub entries: u64,
+    /// Live files after folding.
+    pub files: u64,
+    /// Rows in them.
+    pub rows: u64,
+    /// Files left out by partition.
+    pub by_partition: u64,
+    /// Files left out by bucket.
+    pub by_bucket: u64,
+    /// Files hidden by level (level 0, or below the top level).
+    pub by_level: u64,
+    /// Files left out by key statistics.
+    pub by_key: u64,
+    /// Files left out by value statistics.
+    pub by_value: u64,
+    /// Files left out by a file index.
+    pub by_index: u64,
+    /// Files left out because the limit is reached without them.
+    pub by_limit: u64,
+    /// Files whose rows are all deleted by vectors.
+    pub by_vector: u64,
+    /// Files kept.
+    pub kept_files: u64,
+    /// Physical rows in them.
+    pub kept_rows: u64,
+    /// Bytes in them.
+    pub kept_bytes: u64,
+    /// Sections by class: raw, kind-only, select, combine.
+    pub sections: [u64; 4],
+}
+
+/// What is read, decided from metadata alone.
+#[derive(Debug, Clone)]
+pub struct ScanPlan {
+    /// The pin.
+    pub pin: Arc<Pin>,
+    /// What was asked for.
+    pub kind: ScanKind,
+    /// Buckets with their sections.
+    pub units: Vec<Unit>,
+    /// Counts.
+    pub stages: Stages,
+    /// Every file considered, when asked for.
+    pub decisions: Vec<FileDecision>,
+    /// For each filter of the request: whether every row of the plan is known to satisfy it.
+    pub exact_filters: Vec<bool>,
+    /// Rows of the result, when metadata proves them.
+    pub exact_row_count: Option<u64>,
+    /// What the reader of the result should know (rows hidden by design, options ignored).
+    pub notices: Vec<String>,
+}
+
+impl ScanPlan {
+    /// Rows of the result per partition, when metadata proves all of them; partitions without rows are left out.
+    pub fn exact_partition_counts(&self) -> Option<Vec<(Arc<[Datum]>, u64)>> {
+        self.exact_row_count?;
+        let mut counts: Vec<(Arc<[Datum]>, u64)> = Vec::new();
+        for unit in &self.units {
+            let mut rows = 0u64;
+            for section in &unit.sections {
+                rows = rows.checked_add(section.exact_rows()?)?;
+            }
+            if rows == 0 {
+                continue;
+            }
+            match counts.iter_mut().find(|(partition, _)| *partition == unit.partition) {
+                Some((_, sum)) => *sum = sum.checked_add(rows)?,
+                None => counts.push((Arc::clone(&unit.partition), rows)),
+            }
+        }
+        Some(counts)
+    }
+
+    /// All sections, unit by unit.
+    pub fn sections(&self) -> impl Iterator<Item = (&Unit, &Section)> {
+        self.units.iter().flat_map(|unit| unit.sections.iter().map(move |section| (unit, section)))
+    }
+
+    /// All files to read.
+    pub fn files(&self) -> impl Iterator<Item = &Arc<PlannedFile>> {
+        self.sections().flat_map(|(_, section)| section.files())
+    }
+}
+
+/// What planning shares between statements: caches and how wide it reads.
+#[derive(Debug, Clone)]
+pub struct ScanEnv {
+    /// Manifests read at the same time.
+    pub concurrency: usize,
+}
+
+impl Default for ScanEnv {
+    fn default() -> Self {
+        Self { concurrency: 16 }
+    }
+}
