@@ -1,0 +1,19 @@
+//! What all tables of a process share.
+
+use std::sync::Arc;
+
+use crate::scan::ScanEnv;
+
+/// Caches and limits shared by all tables: manifests, footers. Cheap to share, never tied to a session.
+#[derive(Debug, Default)]
+pub struct QueryEnv {
+    /// What planning shares.
+    pub scan: ScanEnv,
+}
+
+impl QueryEnv {
+    /// Default caches and limits.
+    pub fn new() -> Arc<Self> {
+        Arc::new(Self::default())
+    }
+}
