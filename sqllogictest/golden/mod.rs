@@ -104,6 +104,12 @@ pub fn register(tests: &mut Vec<Test>) {
 }
 
 async fn check_table(side: &Side, table: &str) -> Result<Outcome, String> {
+    let checked = compare_table(side, table).await?;
+    Ok(Outcome::Passed(format!("{checked} files")))
+}
+
+/// Reads a table of either archive, or one just made, and compares every expected file; the number of them.
+pub async fn compare_table(side: &Side, table: &str) -> Result<usize, String> {
     let reader = reads::Reader::open(side, table).await?;
     let mut failures = Vec::new();
     let mut checked = 0;
@@ -111,12 +117,13 @@ async fn check_table(side: &Side, table: &str) -> Result<Outcome, String> {
         let Some(kind) = reads::kind(&file) else { continue };
         checked += 1;
         match reader.check(&file).await {
-            Ok(verdict) => count(kind, verdict),
+            Ok(verdict) if side.name != "random" => count(kind, verdict),
+            Ok(_) => {}
             Err(message) => failures.push(format!("{file}: {message}")),
         }
     }
     if failures.is_empty() {
-        Ok(Outcome::Passed(format!("{checked} files")))
+        Ok(checked)
     } else {
         Err(format!("{} of {checked} files differ\n{}", failures.len(), failures.join("\n")))
     }
