@@ -19,6 +19,8 @@ pub mod snapshot;
 pub mod statistics;
 pub mod tag;
 pub mod text;
+#[cfg(test)]
+mod vectors;
 pub mod zone;
 
 pub use binary_row::BinaryRow;
