@@ -9,9 +9,17 @@
 //! | file | one idea |
 //! |---|---|
 //! | `format` | format of a file by its name |
+//! | `task` | what to read of a file, and what files share |
+//! | `open` | from a task to batches |
 //! | `evolve` | casts between the type a file was written with and the type of the table |
 
 pub mod evolve;
 mod format;
+mod open;
+mod task;
 
 pub use format::FileFormat;
+pub use open::open;
+pub use task::{
+    FileEnv, FileOptions, FileTask, OutputColumn, ROW_POSITION, SEQUENCE_NUMBER, VALUE_KIND, output_schema,
+};
