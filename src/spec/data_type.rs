@@ -1,8 +1,16 @@
 //! Logical data types and fields of a table.
+//!
+//! The text of a type is read in `type_text`, its JSON form in `type_json`.
 
 use std::fmt;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
+
+use super::type_json;
+use super::type_text;
+
+/// Length of `STRING` and `BYTES`, the longest that a type can declare.
+pub const MAX_LENGTH: u32 = 2_147_483_647;
 
 /// A Paimon logical type without its nullability.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -91,33 +99,103 @@ impl DataField {
     }
 }
 
-impl FieldType {
-    /// Reads a type string of a schema file.
-    pub fn parse(text: &str) -> Result<Self> {
-        let _ = text;
-        Err(Error::internal("not built yet"))
+impl DataType {
+    /// `STRING`.
+    pub const STRING: Self = Self::Varchar(MAX_LENGTH);
+    /// `BYTES`.
+    pub const BYTES: Self = Self::Varbinary(MAX_LENGTH);
+
+    /// The type, with NULL as a value.
+    pub fn nullable(self) -> FieldType {
+        FieldType { data_type: self, nullable: true }
     }
 
-    /// Reads a type as it stands in a schema file: a string, or an object for nested types.
+    /// The type, without NULL.
+    pub fn not_null(self) -> FieldType {
+        FieldType { data_type: self, nullable: false }
+    }
+
+    /// Whether values have parts: lists, maps, structs, vectors and variants.
+    pub fn is_nested(&self) -> bool {
+        matches!(
+            self,
+            Self::Array(_) | Self::Map(..) | Self::Multiset(_) | Self::Row(_) | Self::Vector(..) | Self::Variant
+        )
+    }
+}
+
+impl FieldType {
+    /// Reads a type string of a schema file: `INT NOT NULL`, `DECIMAL(10, 2)`, `TIMESTAMP(3) WITH LOCAL TIME ZONE`,
+    /// `INT ARRAY`, also `MAP<STRING, INT>`. Keywords are free in case and spacing. Fields of a `ROW<…>` get ids from 0,
+    /// outer before inner.
+    pub fn parse(text: &str) -> Result<Self> {
+        type_text::parse(text)
+    }
+
+    /// Reads a type as it stands in a schema file: a string, or an object for nested types. Fields of a ROW have all
+    /// their ids, or none; then they get ids from 0, outer before inner.
     pub fn from_json(value: &serde_json::Value) -> Result<Self> {
-        let _ = value;
-        Err(Error::internal("not built yet"))
+        type_json::field_type(value)
     }
 
     /// The type as a schema file writes it.
     pub fn to_json(&self) -> serde_json::Value {
-        serde_json::Value::Null
+        // a type has no map keys but literals, so this cannot fail
+        serde_json::to_value(self).unwrap_or_default()
     }
 }
 
 impl fmt::Display for FieldType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.data_type)
+        self.data_type.fmt(f)?;
+        if !self.nullable {
+            f.write_str(" NOT NULL")?;
+        }
+        Ok(())
     }
 }
 
 impl fmt::Display for DataType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{self:?}")
+        match self {
+            Self::Char(length) => write!(f, "CHAR({length})"),
+            Self::Varchar(MAX_LENGTH) => f.write_str("STRING"),
+            Self::Varchar(length) => write!(f, "VARCHAR({length})"),
+            Self::Boolean => f.write_str("BOOLEAN"),
+            Self::Binary(length) => write!(f, "BINARY({length})"),
+            Self::Varbinary(MAX_LENGTH) => f.write_str("BYTES"),
+            Self::Varbinary(length) => write!(f, "VARBINARY({length})"),
+            Self::Decimal(precision, scale) => write!(f, "DECIMAL({precision}, {scale})"),
+            Self::TinyInt => f.write_str("TINYINT"),
+            Self::SmallInt => f.write_str("SMALLINT"),
+            Self::Int => f.write_str("INT"),
+            Self::BigInt => f.write_str("BIGINT"),
+            Self::Float => f.write_str("FLOAT"),
+            Self::Double => f.write_str("DOUBLE"),
+            Self::Date => f.write_str("DATE"),
+            Self::Time(precision) => write!(f, "TIME({precision})"),
+            Self::Timestamp(precision) => write!(f, "TIMESTAMP({precision})"),
+            Self::TimestampLtz(precision) => write!(f, "TIMESTAMP({precision}) WITH LOCAL TIME ZONE"),
+            Self::Variant => f.write_str("VARIANT"),
+            Self::Blob => f.write_str("BLOB"),
+            Self::Geometry(parameters) => spatial(f, "GEOMETRY", parameters),
+            Self::Geography(parameters) => spatial(f, "GEOGRAPHY", parameters),
+            Self::Array(element) => write!(f, "ARRAY<{element}>"),
+            Self::Map(key, value) => write!(f, "MAP<{key}, {value}>"),
+            Self::Multiset(element) => write!(f, "MULTISET<{element}>"),
+            Self::Vector(element, length) => write!(f, "VECTOR<{element}, {length}>"),
+            Self::Row(fields) => {
+                f.write_str("ROW<")?;
+                for (i, field) in fields.iter().enumerate() {
+                    let comma = if i > 0 { ", " } else { "" };
+                    write!(f, "{comma}`{}` {}", field.name.replace('`', "``"), field.field_type)?;
+                }
+                f.write_str(">")
+            }
+        }
     }
+}
+
+fn spatial(f: &mut fmt::Formatter<'_>, keyword: &str, parameters: &str) -> fmt::Result {
+    if parameters.is_empty() { f.write_str(keyword) } else { write!(f, "{keyword}({parameters})") }
 }

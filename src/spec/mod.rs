@@ -19,6 +19,8 @@ pub mod snapshot;
 pub mod statistics;
 pub mod tag;
 pub mod text;
+mod type_json;
+mod type_text;
 #[cfg(test)]
 mod vectors;
 pub mod zone;

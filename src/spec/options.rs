@@ -4,9 +4,12 @@
 
 use std::collections::BTreeMap;
 
-use super::data_type::DataField;
-use super::schema::TableSchema;
 use crate::error::{Error, Result};
+
+use given::{Given, lower};
+
+mod given;
+mod readable;
 
 /// Rule that folds the rows of one key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -158,27 +161,157 @@ pub struct CoreOptions {
 }
 
 impl CoreOptions {
-    /// Reads the options that must be honoured; others stay in `raw`.
+    /// Reads the options that must be honoured; others stay in `raw`. Options of which the caller sets some for one
+    /// read are merged before.
+    ///
+    /// An error names the option, its value and what is accepted.
     pub fn parse(options: &BTreeMap<String, String>) -> Result<Self> {
-        let _ = options;
-        Err(Error::internal("not built yet"))
+        let given = Given(options);
+        let sorted_run_trigger = given.int("num-sorted-run.compaction-trigger")?.unwrap_or(5);
+        let parsed = Self {
+            bucket: given.bucket()?,
+            bucket_key: given
+                .get("bucket-key")
+                .filter(|text| !text.trim().is_empty())
+                .map(|text| text.split(',').map(str::to_string).collect()),
+            bucket_function: match given.get("bucket-function.type").map(lower).as_deref() {
+                None | Some("default") => BucketFunction::Default,
+                Some("mod") => BucketFunction::Mod,
+                Some("hive") => BucketFunction::Hive,
+                Some(_) => BucketFunction::Unknown,
+            },
+            primary_key_nullable: given.bool("primary-key.nullable", false)?,
+            partition_default_name: given.get("partition.default-name").unwrap_or("__DEFAULT_PARTITION__").to_string(),
+            partition_legacy_name: given.bool("partition.legacy-name", true)?,
+            data_file_path_directory: given
+                .get("data-file.path-directory")
+                .map(|directory| directory.trim_matches('/').to_string())
+                .filter(|directory| !directory.is_empty()),
+            index_file_in_data_file_dir: given.bool("index-file-in-data-file-dir", false)?,
+            branch: given.text("branch").unwrap_or_else(|| "main".to_string()),
+            file_index_read_enabled: given.bool("file-index.read.enabled", true)?,
+            orc_timestamp_ltz_legacy: given.bool("orc.timestamp-ltz.legacy.type", true)?,
+            merge_engine: given.one_of("merge-engine", MERGE_ENGINES)?.unwrap_or(MergeEngine::Deduplicate),
+            sequence_fields: given.names("sequence.field"),
+            sequence_descending: given.one_of("sequence.field.sort-order", SORT_ORDERS)?.unwrap_or(false),
+            sequence_snapshot_ordering: given.bool("sequence.snapshot-ordering", false)?,
+            ignore_delete: given.first_bool(IGNORE_DELETE, false)?,
+            partial_update_remove_record_on_delete: given.bool("partial-update.remove-record-on-delete", false)?,
+            partial_update_remove_record_on_sequence_group: given
+                .names("partial-update.remove-record-on-sequence-group"),
+            aggregation_remove_record_on_delete: given.bool("aggregation.remove-record-on-delete", false)?,
+            changelog_producer: given
+                .one_of("changelog-producer", CHANGELOG_PRODUCERS)?
+                .unwrap_or(ChangelogProducer::None),
+            force_lookup: given.bool("force-lookup", false)?,
+            deletion_vectors_enabled: given.bool("deletion-vectors.enabled", false)?,
+            deletion_vectors_merge_on_read: given.bool("deletion-vectors.merge-on-read", false)?,
+            max_level: match given.int("num-levels")? {
+                Some(levels) => levels.saturating_sub(1),
+                None => sorted_run_trigger,
+            },
+            pk_clustering_override: given.bool("pk-clustering-override", false)?,
+            postpone_merge_on_read: given.bool("postpone.merge-on-read", false)?,
+            row_tracking_enabled: given.bool("row-tracking.enabled", false)?,
+            data_evolution_enabled: given.bool("data-evolution.enabled", false)?,
+            table_read_sequence_number: given.bool("table-read.sequence-number.enabled", false)?,
+            full_compaction_delta_commits: given.long("full-compaction.delta-commits")?,
+            // how reads are cut is no matter of right or wrong: what cannot be parsed counts as absent
+            split_target_size: given.size("source.split.target-size").ok().flatten().unwrap_or(128 << 20),
+            split_open_file_cost: given.size("source.split.open-file-cost").ok().flatten().unwrap_or(4 << 20),
+            scan: ScanOptions::parse(&given)?,
+            raw: options.clone(),
+        };
+        Ok(parsed)
     }
 
-    /// Refuses tables that this version would read wrongly, naming the option and the reason.
-    pub fn check_readable(&self, schema: &TableSchema) -> Result<()> {
-        let _ = schema;
-        Err(Error::internal("not built yet"))
-    }
-
-    /// Why a column cannot be read although the table can; None: it can.
-    pub fn column_refusal(&self, schema: &TableSchema, field: &DataField) -> Option<Error> {
-        let _ = (schema, field);
-        None
-    }
-
-    /// Options that are set, not honoured, and change what somebody may expect.
-    pub fn notices(&self, schema: &TableSchema) -> Vec<String> {
-        let _ = schema;
-        Vec::new()
+    /// Whether upper levels hold whole rows, so that of one key only the record on the lowest of them counts
+    /// (first-row is exempt from that rule although it looks up too).
+    pub fn needs_lookup(&self) -> bool {
+        self.changelog_producer == ChangelogProducer::Lookup
+            || self.deletion_vectors_enabled
+            || self.merge_engine == MergeEngine::FirstRow
+            || self.force_lookup
     }
 }
+
+impl ScanOptions {
+    fn parse(given: &Given<'_>) -> Result<Self> {
+        let scan = Self {
+            mode: given.word_of(&["scan.mode", "log.scan"], SCAN_MODES)?,
+            snapshot_id: given.long("scan.snapshot-id")?,
+            tag_name: given.text("scan.tag-name"),
+            timestamp_millis: match given.long("scan.timestamp-millis")? {
+                None => given.long("log.scan.timestamp-millis")?,
+                some => some,
+            },
+            timestamp: given.text("scan.timestamp"),
+            watermark: given.long("scan.watermark")?,
+            version: given.text("scan.version"),
+            file_creation_time_millis: given.long("scan.file-creation-time-millis")?,
+            creation_time_millis: given.long("scan.creation-time-millis")?,
+            incremental_between: given.text("incremental-between"),
+            incremental_between_timestamp: given.text("incremental-between-timestamp"),
+            incremental_scan_mode: given.word_of(&["incremental-between-scan-mode"], INCREMENTAL_MODES)?,
+            incremental_tag_to_snapshot: given.bool("incremental-between-tag-to-snapshot", false)?,
+            bucket: given.int("scan.bucket")?,
+            fallback_branch: given.text("scan.fallback-branch"),
+            primary_branch: given.text("scan.primary-branch"),
+        };
+        let places = [
+            ("scan.snapshot-id", scan.snapshot_id.is_some()),
+            ("scan.tag-name", scan.tag_name.is_some()),
+            ("scan.watermark", scan.watermark.is_some()),
+            ("scan.timestamp", scan.timestamp.is_some()),
+            ("scan.timestamp-millis", scan.timestamp_millis.is_some()),
+        ];
+        let set: Vec<&str> = places.into_iter().filter(|(_, set)| *set).map(|(option, _)| option).collect();
+        if let [first, second, ..] = set[..] {
+            return Err(Error::invalid(format!("options '{first}' and '{second}' exclude each other"))
+                .with_code("InvalidOption")
+                .with_context("option", second)
+                .with_hint("keep one of them: a read starts from one place"));
+        }
+        Ok(scan)
+    }
+}
+
+const MERGE_ENGINES: &[(&str, MergeEngine)] = &[
+    ("deduplicate", MergeEngine::Deduplicate),
+    ("partial-update", MergeEngine::PartialUpdate),
+    ("aggregation", MergeEngine::Aggregation),
+    ("first-row", MergeEngine::FirstRow),
+];
+
+const CHANGELOG_PRODUCERS: &[(&str, ChangelogProducer)] = &[
+    ("none", ChangelogProducer::None),
+    ("input", ChangelogProducer::Input),
+    ("full-compaction", ChangelogProducer::FullCompaction),
+    ("lookup", ChangelogProducer::Lookup),
+];
+
+const SORT_ORDERS: &[(&str, bool)] = &[("ascending", false), ("descending", true)];
+
+/// The name and its prefixed old ones; the first that is set decides.
+const IGNORE_DELETE: &[&str] =
+    &["ignore-delete", "first-row.ignore-delete", "deduplicate.ignore-delete", "partial-update.ignore-delete"];
+
+const SCAN_MODES: &[&str] = &[
+    "default",
+    "latest-full",
+    "full",
+    "latest",
+    "latest-delta",
+    "compacted-full",
+    "from-timestamp",
+    "from-snapshot",
+    "from-snapshot-full",
+    "from-creation-timestamp",
+    "from-file-creation-time",
+    "incremental",
+];
+
+const INCREMENTAL_MODES: &[&str] = &["auto", "delta", "changelog", "diff"];
+
+#[cfg(test)]
+mod tests;

@@ -1,10 +1,14 @@
 //! One version of a table's schema: `schema/schema-N`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 
+use serde::Serialize;
+
 use super::data_type::DataField;
+use super::json::{self, Object};
 use super::options::CoreOptions;
+use super::type_json;
 use crate::error::{Error, Result};
 
 /// Number of a schema file.
@@ -67,15 +71,73 @@ pub enum BucketMode {
 }
 
 impl TableSchema {
-    /// Reads a schema file, version upgrades applied.
+    /// Newest format version that this release reads.
+    pub const NEWEST_VERSION: i32 = 3;
+
+    /// Reads a schema file. Options that an old version implies are filled in; unknown keys are ignored.
+    ///
+    /// Errors name the key; a newer version is refused (`NewerFormat`).
     pub fn from_json(bytes: &[u8]) -> Result<Self> {
-        let _ = bytes;
-        Err(Error::internal("not built yet"))
+        let document = json::parse(bytes, DOCUMENT)?;
+        let object = Object::new(&document, DOCUMENT)?;
+        let version = json::format_version(&object, Self::NEWEST_VERSION)?;
+        // without them the merge engine would be guessed
+        object.required("options")?;
+        let mut options = object.string_map("options")?;
+        for (last_version, option, implied) in [(1, "bucket", "1"), (2, "file.format", "orc")] {
+            if version <= last_version {
+                options.entry(option.to_string()).or_insert_with(|| implied.to_string());
+            }
+        }
+        let schema = Self {
+            version,
+            id: SchemaId(object.i64("id")?),
+            fields: type_json::columns(object.array("fields")?)?,
+            highest_field_id: object.i32("highestFieldId")?,
+            partition_keys: object.strings("partitionKeys")?,
+            primary_keys: object.strings("primaryKeys")?,
+            options,
+            comment: object.opt_string("comment")?,
+            time_millis: object.opt_i64("timeMillis")?.unwrap_or(0),
+        };
+        schema.check()?;
+        Ok(schema)
     }
 
-    /// The schema as a schema file.
+    /// The schema as a schema file, keys in Java's order.
     pub fn to_json(&self) -> String {
-        String::new()
+        let document = SchemaDocument {
+            version: self.version,
+            id: self.id.0,
+            fields: &self.fields,
+            highest_field_id: self.highest_field_id,
+            partition_keys: &self.partition_keys,
+            primary_keys: &self.primary_keys,
+            options: &self.options,
+            comment: self.comment.as_deref(),
+            time_millis: self.time_millis,
+        };
+        // texts and numbers only: nothing in it can fail to become JSON
+        serde_json::to_string_pretty(&document).unwrap_or_default()
+    }
+
+    /// Keys must name columns, once each, and a key must not consist of partition columns alone.
+    fn check(&self) -> Result<()> {
+        if self.id.0 < 0 {
+            return Err(
+                Error::corrupt(format!("the schema has the impossible id {}", self.id)).with_context("key", "id")
+            );
+        }
+        for (key, columns) in [("partitionKeys", &self.partition_keys), ("primaryKeys", &self.primary_keys)] {
+            let mut seen = HashSet::new();
+            if let Some(twice) = columns.iter().find(|column| !seen.insert(column.as_str())) {
+                return Err(
+                    Error::corrupt(format!("'{key}' names the column '{twice}' twice")).with_context("key", key)
+                );
+            }
+            self.indices(columns, key)?;
+        }
+        self.trimmed_primary_key().map(|_| ())
     }
 
     /// Position of a column.
@@ -93,30 +155,95 @@ impl TableSchema {
         !self.primary_keys.is_empty()
     }
 
-    /// Primary key columns that are no partition columns, in key order.
+    /// Positions of the primary key columns that are no partition columns, in key order: what orders rows inside a
+    /// bucket. Empty for append tables.
     pub fn trimmed_primary_key(&self) -> Result<Vec<usize>> {
-        Err(Error::internal("not built yet"))
+        let trimmed: Vec<&String> =
+            self.primary_keys.iter().filter(|column| !self.partition_keys.contains(column)).collect();
+        if trimmed.is_empty() && self.is_primary_key_table() {
+            return Err(Error::corrupt(format!(
+                "the primary key ({}) has partition columns only, so no column tells the rows of a partition apart",
+                self.primary_keys.join(", ")
+            ))
+            .with_context("key", "primaryKeys"));
+        }
+        self.indices(trimmed, "primaryKeys")
     }
 
-    /// Partition columns, in path order.
+    /// Positions of the partition columns, in path order.
     pub fn partition_indices(&self) -> Result<Vec<usize>> {
-        Err(Error::internal("not built yet"))
+        self.indices(&self.partition_keys, "partitionKeys")
     }
 
-    /// Columns whose hash is the bucket; empty for append tables without `bucket-key`.
+    /// Positions of the columns whose hash is the bucket: `bucket-key`, else the trimmed primary key, else none.
     pub fn bucket_key_indices(&self, options: &CoreOptions) -> Result<Vec<usize>> {
-        let _ = options;
-        Err(Error::internal("not built yet"))
+        match &options.bucket_key {
+            None => self.trimmed_primary_key(),
+            Some(columns) => columns
+                .iter()
+                .map(|column| {
+                    self.field_index(column).ok_or_else(|| {
+                        Error::invalid(format!("option 'bucket-key' names '{column}', which is no column"))
+                            .with_code("InvalidOption")
+                            .with_context("option", "bucket-key")
+                            .with_hint(self.known_columns())
+                    })
+                })
+                .collect(),
+        }
     }
 
     /// How rows find their bucket.
     pub fn bucket_mode(&self, options: &CoreOptions) -> BucketMode {
-        let _ = options;
-        BucketMode::Unaware
+        match options.bucket {
+            n if n > 0 => BucketMode::Fixed(n),
+            _ if !self.is_primary_key_table() => BucketMode::Unaware,
+            -2 => BucketMode::Postpone,
+            _ if self.cross_partition_update() => BucketMode::KeyDynamic,
+            _ => BucketMode::HashDynamic,
+        }
     }
 
     /// Whether a key may move between partitions: the primary key lacks a partition column.
     pub fn cross_partition_update(&self) -> bool {
-        false
+        self.is_primary_key_table() && self.partition_keys.iter().any(|column| !self.primary_keys.contains(column))
+    }
+
+    fn indices<'a>(&self, columns: impl IntoIterator<Item = &'a String>, key: &'static str) -> Result<Vec<usize>> {
+        columns
+            .into_iter()
+            .map(|column| {
+                self.field_index(column).ok_or_else(|| {
+                    Error::corrupt(format!("'{key}' names '{column}', which is no column"))
+                        .with_context("key", key)
+                        .with_hint(self.known_columns())
+                })
+            })
+            .collect()
+    }
+
+    fn known_columns(&self) -> String {
+        let names: Vec<&str> = self.fields.iter().map(|field| field.name.as_str()).collect();
+        format!("columns are: {}", names.join(", "))
     }
 }
+
+const DOCUMENT: &str = "schema file";
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct SchemaDocument<'a> {
+    version: i32,
+    id: i64,
+    fields: &'a [DataField],
+    highest_field_id: i32,
+    partition_keys: &'a [String],
+    primary_keys: &'a [String],
+    options: &'a BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    comment: Option<&'a str>,
+    time_millis: i64,
+}
+
+#[cfg(test)]
+mod tests;

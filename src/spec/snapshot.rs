@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use serde::Serialize;
+
+use super::json::{self, Object};
 use super::schema::SchemaId;
 use crate::error::{Error, Result};
 
@@ -30,6 +33,9 @@ pub enum CommitKind {
 }
 
 impl CommitKind {
+    /// Every kind.
+    pub const ALL: [Self; 4] = [Self::Append, Self::Compact, Self::Overwrite, Self::Analyze];
+
     /// As written in the file.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -95,14 +101,140 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Reads a snapshot file.
+    /// Newest format version that this release reads.
+    pub const NEWEST_VERSION: i32 = 3;
+
+    /// Reads a snapshot file, or a file of `changelog/`. Unknown keys are ignored.
+    ///
+    /// Errors name the key; a newer version is refused (`NewerFormat`).
     pub fn from_json(bytes: &[u8]) -> Result<Self> {
-        let _ = bytes;
-        Err(Error::internal("not built yet"))
+        let document = json::parse(bytes, DOCUMENT)?;
+        Self::from_object(&Object::new(&document, DOCUMENT)?)
     }
 
-    /// The snapshot as a snapshot file.
+    pub(super) fn from_object(object: &Object<'_>) -> Result<Self> {
+        let version = json::format_version(object, Self::NEWEST_VERSION)?;
+        let id = object.i64("id")?;
+        let schema_id = object.i64("schemaId")?;
+        for (key, number, least) in [("id", id, 1), ("schemaId", schema_id, 0)] {
+            if number < least {
+                return Err(Error::corrupt(format!("the snapshot has the impossible '{key}' {number}"))
+                    .with_context("key", key));
+            }
+        }
+        let kind = object.str("commitKind")?;
+        let commit_kind = CommitKind::ALL.into_iter().find(|known| known.as_str() == kind).ok_or_else(|| {
+            Error::unsupported(format!("the snapshot has the commit kind '{kind}', which is not known"))
+                .with_code("NewerFormat")
+                .with_context("key", "commitKind")
+                .with_hint("known are APPEND, COMPACT, OVERWRITE and ANALYZE")
+        })?;
+        Ok(Self {
+            version,
+            uuid: object.opt_string("uuid")?,
+            id: SnapshotId(id),
+            schema_id: SchemaId(schema_id),
+            base_manifest_list: object.str("baseManifestList")?.to_string(),
+            base_manifest_list_size: object.opt_u64("baseManifestListSize")?,
+            delta_manifest_list: object.str("deltaManifestList")?.to_string(),
+            delta_manifest_list_size: object.opt_u64("deltaManifestListSize")?,
+            changelog_manifest_list: object.opt_string("changelogManifestList")?,
+            changelog_manifest_list_size: object.opt_u64("changelogManifestListSize")?,
+            index_manifest: object.opt_string("indexManifest")?,
+            commit_user: object.str("commitUser")?.to_string(),
+            writer_version: object.opt_string("writerVersion")?,
+            commit_identifier: object.i64("commitIdentifier")?,
+            commit_kind,
+            time_millis: object.i64("timeMillis")?,
+            total_record_count: object.opt_i64("totalRecordCount")?,
+            delta_record_count: object.opt_i64("deltaRecordCount")?,
+            changelog_record_count: object.opt_i64("changelogRecordCount")?,
+            watermark: object.opt_i64("watermark")?.filter(|watermark| *watermark != i64::MIN),
+            statistics: object.opt_string("statistics")?,
+            properties: object.string_map("properties")?,
+            next_row_id: object.opt_i64("nextRowId")?,
+            operation: object.opt_string("operation")?,
+        })
+    }
+
+    /// The snapshot as a snapshot file; keys without value are left out.
     pub fn to_json(&self) -> String {
-        String::new()
+        let document = SnapshotDocument {
+            version: self.version,
+            uuid: self.uuid.as_deref(),
+            id: self.id.0,
+            schema_id: self.schema_id.0,
+            base_manifest_list: &self.base_manifest_list,
+            base_manifest_list_size: self.base_manifest_list_size,
+            delta_manifest_list: &self.delta_manifest_list,
+            delta_manifest_list_size: self.delta_manifest_list_size,
+            changelog_manifest_list: self.changelog_manifest_list.as_deref(),
+            changelog_manifest_list_size: self.changelog_manifest_list_size,
+            index_manifest: self.index_manifest.as_deref(),
+            commit_user: &self.commit_user,
+            writer_version: self.writer_version.as_deref(),
+            commit_identifier: self.commit_identifier,
+            commit_kind: self.commit_kind.as_str(),
+            time_millis: self.time_millis,
+            total_record_count: self.total_record_count,
+            delta_record_count: self.delta_record_count,
+            changelog_record_count: self.changelog_record_count,
+            watermark: self.watermark,
+            statistics: self.statistics.as_deref(),
+            properties: &self.properties,
+            next_row_id: self.next_row_id,
+            operation: self.operation.as_deref(),
+        };
+        // texts and numbers only: nothing in it can fail to become JSON
+        serde_json::to_string_pretty(&document).unwrap_or_default()
     }
 }
+
+const DOCUMENT: &str = "snapshot file";
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct SnapshotDocument<'a> {
+    version: i32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    uuid: Option<&'a str>,
+    id: i64,
+    schema_id: i64,
+    base_manifest_list: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    base_manifest_list_size: Option<u64>,
+    delta_manifest_list: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    delta_manifest_list_size: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changelog_manifest_list: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changelog_manifest_list_size: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    index_manifest: Option<&'a str>,
+    commit_user: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    writer_version: Option<&'a str>,
+    commit_identifier: i64,
+    commit_kind: &'a str,
+    time_millis: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total_record_count: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    delta_record_count: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changelog_record_count: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    watermark: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    statistics: Option<&'a str>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    properties: &'a BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_row_id: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    operation: Option<&'a str>,
+}
+
+#[cfg(test)]
+mod tests;

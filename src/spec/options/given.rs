@@ -1,0 +1,157 @@
+//! The texts of options as values.
+
+use std::collections::BTreeMap;
+
+use crate::error::{Error, Result};
+
+/// Options as they were given.
+pub(super) struct Given<'a>(pub(super) &'a BTreeMap<String, String>);
+
+impl<'a> Given<'a> {
+    /// The text as it stands.
+    pub(super) fn get(&self, option: &str) -> Option<&'a str> {
+        self.0.get(option).map(String::as_str)
+    }
+
+    /// The text without blanks around it; None when nothing is left.
+    pub(super) fn text(&self, option: &str) -> Option<String> {
+        self.get(option).map(str::trim).filter(|text| !text.is_empty()).map(str::to_string)
+    }
+
+    /// `true` or `false`, in any case.
+    pub(super) fn bool(&self, option: &str, default: bool) -> Result<bool> {
+        self.first_bool(&[option], default)
+    }
+
+    /// The boolean of the first of several names that is set.
+    pub(super) fn first_bool(&self, options: &[&str], default: bool) -> Result<bool> {
+        let Some((option, text)) = options.iter().find_map(|option| Some((option, self.get(option)?))) else {
+            return Ok(default);
+        };
+        match lower(text).as_str() {
+            "true" => Ok(true),
+            "false" => Ok(false),
+            _ => Err(unusable(option, text, "accepted are true and false")),
+        }
+    }
+
+    /// A whole number of 32 bits.
+    pub(super) fn int(&self, option: &str) -> Result<Option<i32>> {
+        self.number(option)
+    }
+
+    /// A whole number of 64 bits.
+    pub(super) fn long(&self, option: &str) -> Result<Option<i64>> {
+        self.number(option)
+    }
+
+    fn number<N: std::str::FromStr>(&self, option: &str) -> Result<Option<N>> {
+        self.get(option)
+            .map(|text| text.trim().parse().map_err(|_| unusable(option, text, "a whole number is expected")))
+            .transpose()
+    }
+
+    /// Bytes: `128 mb`, `1g`, `4096`.
+    pub(super) fn size(&self, option: &str) -> Result<Option<u64>> {
+        let Some(text) = self.get(option) else { return Ok(None) };
+        size(text).map(Some).ok_or_else(|| {
+            unusable(option, text, "a size is expected, such as '128 mb'; units are b, kb, mb, gb and tb")
+        })
+    }
+
+    /// Names between commas, blanks around them cut.
+    pub(super) fn names(&self, option: &str) -> Vec<String> {
+        let text = self.get(option).unwrap_or_default();
+        text.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_string).collect()
+    }
+
+    /// One of a list of known values. Another may be of a newer release, so it is a feature that we lack.
+    pub(super) fn one_of<V: Copy>(&self, option: &str, known: &[(&str, V)]) -> Result<Option<V>> {
+        let Some(text) = self.get(option) else { return Ok(None) };
+        let value = lower(text);
+        match known.iter().find(|(name, _)| *name == value) {
+            Some((_, value)) => Ok(Some(*value)),
+            None => Err(unknown(option, text, known.iter().map(|(name, _)| *name))),
+        }
+    }
+
+    /// One of a list of known words, lower case, of the first of several names that is set.
+    pub(super) fn word_of(&self, options: &[&str], known: &[&str]) -> Result<Option<String>> {
+        let Some((option, text)) = options.iter().find_map(|option| Some((option, self.get(option)?))) else {
+            return Ok(None);
+        };
+        let value = lower(text);
+        if known.contains(&value.as_str()) {
+            Ok(Some(value))
+        } else {
+            Err(unknown(option, text, known.iter().copied()))
+        }
+    }
+
+    /// `bucket`: -1, -2 or a count.
+    pub(super) fn bucket(&self) -> Result<i32> {
+        let bucket = self.int("bucket")?.unwrap_or(-1);
+        if bucket > 0 || bucket == -1 || bucket == -2 {
+            return Ok(bucket);
+        }
+        Err(unusable("bucket", &bucket.to_string(), "accepted are -1 (dynamic), -2 (postpone) and counts from 1"))
+    }
+}
+
+/// Lower case without blanks around.
+pub(super) fn lower(text: &str) -> String {
+    text.trim().to_ascii_lowercase()
+}
+
+/// Bytes in a text such as `128 mb`.
+fn size(text: &str) -> Option<u64> {
+    let text = lower(text);
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at_checked(end)?;
+    let factor: u64 = match unit.trim() {
+        "" | "b" | "bytes" => 1,
+        "k" | "kb" | "kibibytes" => 1 << 10,
+        "m" | "mb" | "mebibytes" => 1 << 20,
+        "g" | "gb" | "gibibytes" => 1 << 30,
+        "t" | "tb" | "tebibytes" => 1 << 40,
+        _ => return None,
+    };
+    number.parse::<u64>().ok()?.checked_mul(factor)
+}
+
+/// The error for a value that cannot be used.
+pub(super) fn unusable(option: &str, value: &str, accepted: &str) -> Error {
+    Error::invalid(format!("option '{option}' has the value '{value}', which cannot be used"))
+        .with_code("InvalidOption")
+        .with_context("option", option)
+        .with_hint(accepted)
+}
+
+fn unknown<'k>(option: &str, value: &str, known: impl Iterator<Item = &'k str>) -> Error {
+    Error::unsupported(format!("option '{option}' has the value '{value}', which is not known"))
+        .with_code("UnsupportedOption")
+        .with_context("option", option)
+        .with_hint(format!("known are {}", known.collect::<Vec<_>>().join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::size;
+
+    #[test]
+    fn sizes_take_units_in_any_case() {
+        for (text, bytes) in [
+            ("1 b", 1),
+            ("4096", 4096),
+            ("20 kb", 20_480),
+            ("128 MB", 134_217_728),
+            ("1g", 1 << 30),
+            (" 2 tb ", 2 << 40),
+        ] {
+            assert_eq!(size(text), Some(bytes), "{text}");
+        }
+        for text in ["", "mb", "-1 mb", "1.5 mb", "1 mbit", "99999999999 tb", "１kb"] {
+            assert_eq!(size(text), None, "{text}");
+        }
+    }
+}
