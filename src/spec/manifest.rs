@@ -1,8 +1,12 @@
 //! Manifest lists and manifests: which data files a snapshot has.
 
+mod codec;
+
+pub(super) use codec::{check_version, file_kind, kind_number, row_of};
+pub use codec::{decode_manifest, decode_manifest_list, encode_manifest, encode_manifest_list};
+
 use super::binary_row::BinaryRow;
 use super::schema::{Bucket, SchemaId};
-use crate::error::{Error, Result};
 
 /// Bounds and null counts of some columns. Rows of no fields mean: no statistics.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -157,28 +161,4 @@ impl ManifestEntry {
             external_path: self.file.external_path.clone(),
         }
     }
-}
-
-/// Decodes a manifest list (Avro of any codec, ORC or Parquet by its first bytes). `name` is the file, for errors.
-pub fn decode_manifest_list(bytes: &[u8], name: &str) -> Result<Vec<ManifestFileMeta>> {
-    let _ = (bytes, name);
-    Err(Error::internal("not built yet"))
-}
-
-/// Decodes a manifest (Avro of any codec, ORC or Parquet by its first bytes). `name` is the file, for errors.
-pub fn decode_manifest(bytes: &[u8], name: &str) -> Result<Vec<ManifestEntry>> {
-    let _ = (bytes, name);
-    Err(Error::internal("not built yet"))
-}
-
-/// A manifest list as an Avro file with codec zstandard.
-pub fn encode_manifest_list(metas: &[ManifestFileMeta]) -> Result<Vec<u8>> {
-    let _ = metas;
-    Err(Error::internal("not built yet"))
-}
-
-/// A manifest as an Avro file with codec zstandard.
-pub fn encode_manifest(entries: &[ManifestEntry]) -> Result<Vec<u8>> {
-    let _ = entries;
-    Err(Error::internal("not built yet"))
 }

@@ -11,6 +11,7 @@ pub mod file_index;
 pub mod index_manifest;
 pub mod json;
 pub mod manifest;
+mod meta_file;
 pub mod options;
 pub mod partition_path;
 pub mod row_kind;
