@@ -188,3 +188,108 @@ impl<K: Clone + Eq + Hash, V: Clone> Drop for Flight<'_, K, V> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
+
+    use super::*;
+    use crate::error::Error;
+
+    #[tokio::test]
+    async fn least_recently_used_goes_first() {
+        let cache = ByteLimitedCache::new(10);
+        cache.insert("a", 1, 4);
+        cache.insert("b", 2, 4);
+        assert_eq!(cache.get(&"a"), Some(1));
+        cache.insert("c", 3, 4);
+        assert_eq!((cache.get(&"a"), cache.get(&"b"), cache.get(&"c")), (Some(1), None, Some(3)));
+        let stats = cache.stats();
+        assert_eq!((stats.entries, stats.bytes, stats.evictions), (2, 8, 1));
+        cache.insert("a", 9, 1);
+        assert_eq!((cache.get(&"a"), cache.stats().bytes), (Some(9), 5));
+        cache.clear();
+        assert_eq!((cache.stats().entries, cache.stats().bytes), (0, 0));
+    }
+
+    #[tokio::test]
+    async fn larger_than_the_limit_is_given_but_not_kept() {
+        let cache = ByteLimitedCache::new(10);
+        cache.insert("small", 1, 5);
+        assert_eq!(cache.get_or_load(&"huge", || async { Ok((7, 11)) }).await.unwrap(), 7);
+        assert_eq!((cache.get(&"huge"), cache.get(&"small")), (None, Some(1)));
+        assert!(cache.state.lock().loading.is_empty());
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn many_callers_load_once() {
+        let cache = Arc::new(ByteLimitedCache::new(100));
+        let loads = Arc::new(AtomicUsize::new(0));
+        let callers: Vec<_> = (0..50)
+            .map(|_| {
+                let (cache, loads) = (Arc::clone(&cache), Arc::clone(&loads));
+                tokio::spawn(async move {
+                    let load = || async {
+                        loads.fetch_add(1, Ordering::SeqCst);
+                        tokio::time::sleep(Duration::from_millis(5)).await;
+                        Ok((42, 1))
+                    };
+                    cache.get_or_load(&"k", load).await.unwrap()
+                })
+            })
+            .collect();
+        for caller in callers {
+            assert_eq!(caller.await.unwrap(), 42);
+        }
+        assert_eq!(loads.load(Ordering::SeqCst), 1);
+        assert_eq!(cache.stats().misses, 1);
+        assert!(cache.state.lock().loading.is_empty());
+    }
+
+    #[tokio::test]
+    async fn waiter_takes_over_when_the_loader_is_cancelled() {
+        let cache = Arc::new(ByteLimitedCache::new(100));
+        let stuck = {
+            let cache = Arc::clone(&cache);
+            tokio::spawn(async move {
+                let load = || async {
+                    tokio::time::sleep(Duration::from_secs(3600)).await;
+                    Ok((1, 1))
+                };
+                cache.get_or_load(&"k", load).await
+            })
+        };
+        tokio::task::yield_now().await;
+        let waiter = {
+            let cache = Arc::clone(&cache);
+            tokio::spawn(async move { cache.get_or_load(&"k", || async { Ok((2, 1)) }).await })
+        };
+        tokio::task::yield_now().await;
+        stuck.abort();
+        assert_eq!(waiter.await.unwrap().unwrap(), 2);
+        assert_eq!(cache.get(&"k"), Some(2));
+        assert!(cache.state.lock().loading.is_empty());
+    }
+
+    #[tokio::test]
+    async fn cancelled_alone_leaves_no_trace() {
+        let cache: ByteLimitedCache<&str, i32> = ByteLimitedCache::new(100);
+        let load = || async {
+            tokio::time::sleep(Duration::from_secs(3600)).await;
+            Ok((1, 1))
+        };
+        let cut = tokio::time::timeout(Duration::from_millis(10), cache.get_or_load(&"k", load)).await;
+        assert!(cut.is_err());
+        assert!(cache.state.lock().loading.is_empty());
+    }
+
+    #[tokio::test]
+    async fn failure_is_not_kept() {
+        let cache = ByteLimitedCache::new(100);
+        let failed = cache.get_or_load(&"k", || async { Err(Error::unavailable("down")) }).await;
+        assert!(failed.is_err());
+        assert!(cache.state.lock().loading.is_empty());
+        assert_eq!(cache.get_or_load(&"k", || async { Ok((3, 1)) }).await.unwrap(), 3);
+    }
+}

@@ -1,7 +1,24 @@
 //! The wrapper all requests go through: counts, bytes, retries, time limits.
 
 use std::fmt;
-use std::ops::Sub;
+use std::future::Future;
+use std::ops::{Range, Sub};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures::StreamExt;
+use futures::stream::BoxStream;
+use object_store::path::Path;
+use object_store::{
+    CopyOptions, GetOptions, GetResult, GetResultPayload, ListResult, MultipartUpload, OBJECT_STORE_COALESCE_DEFAULT,
+    ObjectMeta, ObjectStore, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result, coalesce_ranges,
+};
+
+use super::failure::{is_transient, timed_out};
+use super::local;
 
 /// What was asked of a store so far, by operation. A difference of two is what happened in between.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -59,5 +76,210 @@ impl fmt::Display for RequestCounts {
             self.retries,
             self.bytes_read
         )
+    }
+}
+
+/// The counters of one store.
+#[derive(Debug, Default)]
+pub(super) struct Counters {
+    gets: AtomicU64,
+    range_gets: AtomicU64,
+    heads: AtomicU64,
+    lists: AtomicU64,
+    writes: AtomicU64,
+    bytes_read: AtomicU64,
+    retries: AtomicU64,
+}
+
+fn add(counter: &AtomicU64, n: u64) {
+    counter.fetch_add(n, Ordering::Relaxed);
+}
+
+impl Counters {
+    pub(super) fn now(&self) -> RequestCounts {
+        let at = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        RequestCounts {
+            gets: at(&self.gets),
+            range_gets: at(&self.range_gets),
+            heads: at(&self.heads),
+            lists: at(&self.lists),
+            writes: at(&self.writes),
+            bytes_read: at(&self.bytes_read),
+            retries: at(&self.retries),
+        }
+    }
+
+    pub(super) fn count_list(&self) {
+        add(&self.lists, 1);
+    }
+}
+
+/// How often and how long a read is tried.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RetryPolicy {
+    /// Tries after the first one. 0 where the store retries by itself.
+    pub(super) retries: u32,
+    /// Pause before the first retry; four times longer before each next one.
+    pub(super) first_pause: Duration,
+    /// Limit of one try; None where the store limits by itself.
+    pub(super) try_limit: Option<Duration>,
+}
+
+impl Default for RetryPolicy {
+    fn default() -> Self {
+        Self { retries: 3, first_pause: Duration::from_millis(50), try_limit: Some(Duration::from_secs(60)) }
+    }
+}
+
+/// A store whose requests are counted, and whose reads are tried again after transient faults.
+pub(super) struct CountingStore {
+    inner: Arc<dyn ObjectStore>,
+    counters: Arc<Counters>,
+    policy: RetryPolicy,
+    /// The local file system: reads several ranges in one visit.
+    is_local: bool,
+}
+
+impl CountingStore {
+    pub(super) fn new(
+        inner: Arc<dyn ObjectStore>,
+        counters: Arc<Counters>,
+        policy: RetryPolicy,
+        is_local: bool,
+    ) -> Self {
+        Self { inner, counters, policy, is_local }
+    }
+
+    /// Makes a read until it succeeds, fails for good or has been tried often enough.
+    async fn tried<T, F, Fut>(&self, attempt: F) -> Result<T>
+    where
+        F: Fn() -> Fut,
+        Fut: Future<Output = Result<T>>,
+    {
+        let mut pause = self.policy.first_pause;
+        for _ in 0..self.policy.retries {
+            match self.limited(attempt()).await {
+                Err(error) if is_transient(&error) => {
+                    log::debug!("retrying after a transient storage fault: {error}");
+                    add(&self.counters.retries, 1);
+                    tokio::time::sleep(pause).await;
+                    pause *= 4;
+                }
+                outcome => return outcome,
+            }
+        }
+        self.limited(attempt()).await
+    }
+
+    async fn limited<T>(&self, attempt: impl Future<Output = Result<T>>) -> Result<T> {
+        match self.policy.try_limit {
+            None => attempt.await,
+            Some(limit) => tokio::time::timeout(limit, attempt).await.unwrap_or_else(|_| Err(timed_out(limit))),
+        }
+    }
+
+    /// Counts what a read brings, as it comes.
+    fn counted(&self, result: GetResult) -> GetResult {
+        let GetResult { payload, meta, range, attributes } = result;
+        let payload = match payload {
+            GetResultPayload::Stream(stream) => {
+                let counters = Arc::clone(&self.counters);
+                let stream = stream.inspect(move |chunk| {
+                    if let Ok(bytes) = chunk {
+                        add(&counters.bytes_read, bytes.len() as u64);
+                    }
+                });
+                GetResultPayload::Stream(stream.boxed())
+            }
+            file => {
+                add(&self.counters.bytes_read, range.end.saturating_sub(range.start));
+                file
+            }
+        };
+        GetResult { payload, meta, range, attributes }
+    }
+}
+
+#[async_trait]
+impl ObjectStore for CountingStore {
+    async fn put_opts(&self, location: &Path, payload: PutPayload, opts: PutOptions) -> Result<PutResult> {
+        add(&self.counters.writes, 1);
+        self.inner.put_opts(location, payload, opts).await
+    }
+
+    async fn put_multipart_opts(&self, location: &Path, opts: PutMultipartOptions) -> Result<Box<dyn MultipartUpload>> {
+        add(&self.counters.writes, 1);
+        self.inner.put_multipart_opts(location, opts).await
+    }
+
+    async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        let is_head = options.head;
+        add(
+            match (is_head, options.range.is_some()) {
+                (true, _) => &self.counters.heads,
+                (false, true) => &self.counters.range_gets,
+                (false, false) => &self.counters.gets,
+            },
+            1,
+        );
+        let result = if self.is_local && local::is_hidden_name(location) {
+            self.tried(|| local::get_hidden(location, options.clone())).await?
+        } else {
+            self.tried(|| self.inner.get_opts(location, options.clone())).await?
+        };
+        Ok(if is_head { result } else { self.counted(result) })
+    }
+
+    async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        if !self.is_local || local::is_hidden_name(location) {
+            // merged here, so that each request is one of ours
+            let get = |range: Range<u64>| async move {
+                let options = GetOptions { range: Some(range.into()), ..GetOptions::default() };
+                self.get_opts(location, options).await?.bytes().await
+            };
+            return coalesce_ranges(ranges, get, OBJECT_STORE_COALESCE_DEFAULT).await;
+        }
+        add(&self.counters.range_gets, 1);
+        let parts = self.tried(|| self.inner.get_ranges(location, ranges)).await?;
+        add(&self.counters.bytes_read, parts.iter().map(|part| part.len() as u64).sum());
+        Ok(parts)
+    }
+
+    fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
+        let counters = Arc::clone(&self.counters);
+        self.inner.delete_stream(locations).inspect(move |_| add(&counters.writes, 1)).boxed()
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        add(&self.counters.lists, 1);
+        self.inner.list(prefix)
+    }
+
+    fn list_with_offset(&self, prefix: Option<&Path>, offset: &Path) -> BoxStream<'static, Result<ObjectMeta>> {
+        add(&self.counters.lists, 1);
+        self.inner.list_with_offset(prefix, offset)
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        add(&self.counters.lists, 1);
+        self.tried(|| self.inner.list_with_delimiter(prefix)).await
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
+        add(&self.counters.writes, 1);
+        self.inner.copy_opts(from, to, options).await
+    }
+}
+
+impl fmt::Display for CountingStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.fmt(f)
+    }
+}
+
+impl fmt::Debug for CountingStore {
+    // an object store's own Debug may show credentials
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "CountingStore({})", self.inner)
     }
 }

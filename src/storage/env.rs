@@ -59,3 +59,20 @@ pub fn now_millis() -> i64 {
 pub fn new_id() -> String {
     uuid::Uuid::new_v4().to_string()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fixed_clock_stands_until_it_is_moved() {
+        let clock = FixedClock::new(1000);
+        assert_eq!(clock.now_millis(), 1000);
+        clock.advance(5);
+        assert_eq!(clock.now_millis(), 1005);
+        clock.set(-1);
+        assert_eq!(clock.now_millis(), -1);
+        assert!(SystemClock.now_millis() > 1_700_000_000_000);
+        assert_ne!(new_id(), new_id());
+    }
+}

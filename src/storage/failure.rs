@@ -1,1 +1,134 @@
 //! An object store's error in our words.
+
+use std::error::Error as StdError;
+use std::fmt::Display;
+use std::io;
+use std::time::Duration;
+
+use object_store::Error as StoreError;
+
+use crate::error::{Error, ErrorKind};
+
+/// What went wrong with `file` while `doing` something to it ("reading", "listing").
+pub(super) fn storage_error(error: StoreError, doing: &str, file: impl Display) -> Error {
+    let root_cause = root_cause(&error).to_string();
+    let (kind, code, hint) = classify(&error);
+    let message = match code {
+        "FileNotFound" => "the file does not exist".to_string(),
+        "PermissionDenied" => format!("no permission while {doing}: {root_cause}"),
+        _ => format!("{doing} failed: {root_cause}"),
+    };
+    let mut ours = Error::new(kind, message).with_code(code).with_context("file", file);
+    if let Some(hint) = hint {
+        ours = ours.with_hint(hint);
+    }
+    ours.with_source(error)
+}
+
+/// A failure of the machine's own file system in our words.
+pub(super) fn io_error(error: io::Error, doing: &str, file: impl Display) -> Error {
+    storage_error(StoreError::Generic { store: "LocalFileSystem", source: Box::new(error) }, doing, file)
+}
+
+fn classify(error: &StoreError) -> (ErrorKind, &'static str, Option<&'static str>) {
+    const RIGHTS: &str = "check the rights of this user on the file and all folders above it";
+    const KEYS: &str = "check the access key, the secret key and the policy of the bucket";
+    match error {
+        StoreError::NotFound { .. } => (ErrorKind::NotFound, "FileNotFound", None),
+        StoreError::PermissionDenied { .. } | StoreError::Unauthenticated { .. } => {
+            (ErrorKind::Invalid, "PermissionDenied", Some(KEYS))
+        }
+        StoreError::InvalidPath { .. } => (ErrorKind::Invalid, "InvalidPath", None),
+        StoreError::NotSupported { .. } | StoreError::NotImplemented { .. } => {
+            (ErrorKind::Unsupported, "StorageUnsupported", None)
+        }
+        StoreError::AlreadyExists { .. } | StoreError::Precondition { .. } => {
+            (ErrorKind::Conflict, "FileChanged", None)
+        }
+        StoreError::UnknownConfigurationKey { .. } => (ErrorKind::Invalid, "StorageOption", None),
+        _ => match io_cause(error).map(io::Error::kind) {
+            Some(io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => (ErrorKind::NotFound, "FileNotFound", None),
+            Some(io::ErrorKind::PermissionDenied) => (ErrorKind::Invalid, "PermissionDenied", Some(RIGHTS)),
+            Some(io::ErrorKind::InvalidFilename) => (ErrorKind::Invalid, "InvalidPath", None),
+            _ => (
+                ErrorKind::Unavailable,
+                "StorageUnavailable",
+                Some("try again; if it stays, check that the store can be reached and is healthy"),
+            ),
+        },
+    }
+}
+
+/// A try that took too long.
+pub(super) fn timed_out(limit: Duration) -> StoreError {
+    let message = format!("no answer within {limit:?}");
+    StoreError::Generic { store: "storage", source: Box::new(io::Error::new(io::ErrorKind::TimedOut, message)) }
+}
+
+/// Whether the same request may succeed when made again.
+pub(super) fn is_transient(error: &StoreError) -> bool {
+    // out of file handles, in this process or on the machine
+    const EMFILE: i32 = 24;
+    const ENFILE: i32 = 23;
+    matches!(error, StoreError::Generic { .. })
+        && io_cause(error).is_some_and(|cause| {
+            matches!(cause.raw_os_error(), Some(EMFILE | ENFILE))
+                || matches!(
+                    cause.kind(),
+                    io::ErrorKind::Interrupted
+                        | io::ErrorKind::TimedOut
+                        | io::ErrorKind::WouldBlock
+                        | io::ErrorKind::ConnectionReset
+                        | io::ErrorKind::ConnectionAborted
+                        | io::ErrorKind::ConnectionRefused
+                        | io::ErrorKind::NotConnected
+                        | io::ErrorKind::BrokenPipe
+                        | io::ErrorKind::UnexpectedEof
+                        | io::ErrorKind::StaleNetworkFileHandle
+                        | io::ErrorKind::ResourceBusy
+                )
+        })
+}
+
+fn io_cause(error: &StoreError) -> Option<&io::Error> {
+    let mut at: Option<&(dyn StdError + 'static)> = Some(error);
+    while let Some(cause) = at {
+        if let Some(io) = cause.downcast_ref::<io::Error>() {
+            return Some(io);
+        }
+        at = cause.source();
+    }
+    None
+}
+
+fn root_cause(error: &StoreError) -> &(dyn StdError + 'static) {
+    let mut at: &(dyn StdError + 'static) = error;
+    while let Some(cause) = at.source() {
+        at = cause;
+    }
+    at
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn generic(kind: io::ErrorKind) -> StoreError {
+        StoreError::Generic { store: "test", source: Box::new(io::Error::new(kind, "because")) }
+    }
+
+    #[test]
+    fn faults_keep_their_meaning() {
+        for (kind, code, transient) in [
+            (io::ErrorKind::PermissionDenied, "PermissionDenied", false),
+            (io::ErrorKind::NotADirectory, "FileNotFound", false),
+            (io::ErrorKind::TimedOut, "StorageUnavailable", true),
+            (io::ErrorKind::Other, "StorageUnavailable", false),
+        ] {
+            assert_eq!(is_transient(&generic(kind)), transient, "{kind:?}");
+            let ours = storage_error(generic(kind), "reading", "/wh/t/snapshot/LATEST");
+            assert_eq!(ours.code(), code);
+            assert!(ours.to_string().contains("/wh/t/snapshot/LATEST"), "{ours}");
+        }
+    }
+}

@@ -5,6 +5,8 @@
 //! - `open`: from a path or URL and its options to a store
 //! - `counting`: the wrapper all requests go through: counts, bytes, retries, time limits
 //! - `failure`: an object store's error in our words
+//! - `local`: what the local file system needs besides
+//! - `s3`: options of S3-compatible stores
 //! - `cache`: values by key, limited by bytes, loaded once
 //! - `env`: clock and ids
 
@@ -12,8 +14,11 @@ pub mod cache;
 mod counting;
 pub mod env;
 mod failure;
+mod local;
 mod location;
 mod open;
+#[cfg(feature = "s3")]
+mod s3;
 mod store;
 
 pub use counting::RequestCounts;
