@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::read::ReadCaches;
 use crate::scan::ScanEnv;
 
 /// Caches and limits shared by all tables: manifests, footers. Cheap to share, never tied to a session.
@@ -9,6 +10,8 @@ use crate::scan::ScanEnv;
 pub struct QueryEnv {
     /// What planning shares.
     pub scan: ScanEnv,
+    /// Footers of data files, index files.
+    pub read: Arc<ReadCaches>,
 }
 
 impl QueryEnv {

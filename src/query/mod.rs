@@ -6,15 +6,27 @@
 //! | [`env`] | [`QueryEnv`]: caches and limits shared by all tables |
 //! | [`report`] | what scans of a statement found: pins, counts per stage, notices |
 //! | [`settings`] | `lakepin.*` of a session |
+//! | [`view`] | the table, `$ro`, `$audit_log`, `$row_tracking`, changes |
+//! | [`nodes`] | plan nodes |
+//! | [`statistics`] | what metadata proves about rows |
+//! | `filters` | which filters planning applies, and how far |
+//! | `spread` | work over output partitions |
+//! | `budget` | the query's memory pool, as the rooms below know it |
 
 mod budget;
 pub mod env;
+mod filters;
+pub mod nodes;
 pub mod report;
 pub mod settings;
+mod spread;
+pub mod statistics;
 pub mod table;
+pub mod view;
 
 pub use budget::PoolBudget;
 pub use env::QueryEnv;
 pub use report::{ScanLog, ScanReport};
 pub use settings::LakepinOptions;
-pub use table::{LakeTable, LakeView};
+pub use table::LakeTable;
+pub use view::LakeView;

@@ -1,7 +1,10 @@
 //! Settings of a session, `SET lakepin.… = …`.
 
-use datafusion::common::config::{ConfigExtension, ConfigOptions, ExtensionOptions};
+use datafusion::common::config::{ConfigExtension, ConfigOptions};
 use datafusion::common::extensions_options;
+
+use crate::error::Result;
+use crate::spec::zone::Zone;
 
 extensions_options! {
     /// Settings under the prefix `lakepin`.
@@ -22,5 +25,13 @@ impl LakepinOptions {
     /// The settings of a session, or the defaults where the extension is not registered.
     pub fn of(config: &ConfigOptions) -> Self {
         config.extensions.get::<Self>().cloned().unwrap_or_default()
+    }
+}
+
+/// The session's zone: `datafusion.execution.time_zone`, UTC when there is none.
+pub fn session_zone(config: &ConfigOptions) -> Result<Zone> {
+    match config.execution.time_zone.as_deref() {
+        Some(zone) => Zone::parse(zone),
+        None => Ok(Zone::UTC),
     }
 }

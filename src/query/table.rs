@@ -1,49 +1,31 @@
 //! The provider: a pin, as DataFusion reads it.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use arrow::datatypes::SchemaRef;
 use datafusion::catalog::{Session, TableProvider};
-use datafusion::error::Result as DfResult;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{Column, DFSchema};
+use datafusion::error::{DataFusionError, Result as DfResult};
+use datafusion::logical_expr::utils::conjunction;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::filter::FilterExecBuilder;
+use futures::{StreamExt, TryStreamExt, stream};
 
 use super::env::QueryEnv;
-use super::report::ScanLog;
-use crate::error::{Error, Result};
-use crate::scan::ChangeRange;
+use super::filters::pushdown;
+use super::nodes::{ReadExec, ScanSummary};
+use super::report::{ScanLog, ScanReport};
+use super::settings::LakepinOptions;
+use super::spread::{items, spread};
+use super::statistics::UnitFacts;
+use super::view::LakeView;
+use crate::error::{Error, ErrorKind, Result};
+use crate::read::{ReadColumn, SectionHandle};
+use crate::scan::{ScanPlan, ScanRequest};
 use crate::snapshot::Pin;
-
-/// Which rows and columns of a pinned table are seen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub enum LakeView {
-    /// The table: its final rows.
-    #[default]
-    Rows,
-    /// `t$ro`: rows of the top level.
-    ReadOptimized,
-    /// `t$audit_log`: `rowkind` STRING, then (`table-read.sequence-number.enabled`) `_SEQUENCE_NUMBER`, then the table's
-    /// columns; final rows and keys whose last record deletes.
-    AuditLog,
-    /// `t$row_tracking`: the table's columns, then `_ROW_ID` and `_SEQUENCE_NUMBER`.
-    RowTracking,
-    /// Rows added by the APPEND snapshots of a range, unmerged; with kinds as in `AuditLog` (all rows), or without
-    /// (`+I` and `+U` only).
-    Delta {
-        /// Snapshots.
-        range: ChangeRange,
-        /// Whether `rowkind` (and `_SEQUENCE_NUMBER`) come first and retracts are kept.
-        kinds: bool,
-    },
-    /// Rows of the changelog files of a range, likewise.
-    Changelog {
-        /// Snapshots.
-        range: ChangeRange,
-        /// Whether `rowkind` (and `_SEQUENCE_NUMBER`) come first and retracts are kept.
-        kinds: bool,
-    },
-}
 
 /// A pinned table as DataFusion's table provider. Immutable and cheap to clone: all scans of it read one snapshot.
 #[derive(Debug, Clone)]
@@ -51,20 +33,27 @@ pub struct LakeTable {
     pin: Arc<Pin>,
     env: Arc<QueryEnv>,
     view: LakeView,
+    columns: Arc<[ReadColumn]>,
     schema: SchemaRef,
     log: Option<Arc<ScanLog>>,
 }
 
 impl LakeTable {
     /// The final rows of `pin`.
+    ///
+    /// # Errors
+    /// As [`Self::try_view`].
     pub fn try_new(pin: Arc<Pin>, env: Arc<QueryEnv>) -> Result<Self> {
         Self::try_view(pin, env, LakeView::Rows)
     }
 
-    /// A view of `pin`. Row tracking is refused where the table has none.
+    /// A view of `pin`.
+    ///
+    /// # Errors
+    /// Row tracking where the table has none; options that this reader must refuse.
     pub fn try_view(pin: Arc<Pin>, env: Arc<QueryEnv>, view: LakeView) -> Result<Self> {
-        let _ = (pin, env, view);
-        Err(Error::internal("not built yet"))
+        let (columns, schema) = view.columns(&pin)?;
+        Ok(Self { pin, env, view, columns, schema, log: None })
     }
 
     /// The same table, whose scans report to `log`.
@@ -88,7 +77,185 @@ impl LakeTable {
     pub fn env(&self) -> &Arc<QueryEnv> {
         &self.env
     }
+
+    /// How far the scan applies a filter. Columns a view adds (`rowkind`, `_ROW_ID`) are no columns of the files.
+    fn pushdown(&self, filter: &Expr) -> TableProviderFilterPushDown {
+        pushdown(&self.pin, filter)
+    }
+
+    /// Plans the files of a scan and reports it.
+    async fn plan(&self, filters: &[Expr], limit: Option<usize>) -> Result<Arc<ScanPlan>> {
+        let started = Instant::now();
+        let request = ScanRequest {
+            filters: filters.to_vec(),
+            limit,
+            kind: self.view.scan_kind(),
+            explain: self.log.as_ref().is_some_and(|log| log.explains_files()),
+        };
+        let plan = crate::scan::plan(&self.pin, &request, &self.env.scan)
+            .await
+            .map_err(|error| error.with_context("table", self.pin.table.name()))?;
+        if let Some(log) = &self.log {
+            log.push(ScanReport {
+                pin: Arc::clone(&self.pin),
+                kind: plan.kind,
+                stages: plan.stages,
+                notices: plan.notices.clone(),
+                decisions: Arc::new(plan.decisions.clone()),
+                planning: started.elapsed(),
+            });
+        }
+        Ok(Arc::new(plan))
+    }
+
+    /// The plan node of one scan.
+    async fn node(
+        &self,
+        session: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let answers: Vec<_> = filters.iter().map(|filter| self.pushdown(filter)).collect();
+        let wanted: Vec<Expr> = filters
+            .iter()
+            .zip(&answers)
+            .filter(|(_, answer)| **answer != TableProviderFilterPushDown::Unsupported)
+            .map(|(filter, _)| filter.clone())
+            .collect();
+        // a limit holds only for what nothing filters afterwards
+        let all_exact = answers.iter().all(|answer| *answer == TableProviderFilterPushDown::Exact);
+        let limit = limit.filter(|_| all_exact);
+        let mut plan = self.plan(&wanted, limit).await?;
+        let unkept = self.unkept(&wanted, &plan);
+        if !unkept.is_empty() && limit.is_some() {
+            plan = self.plan(&wanted, None).await?;
+        }
+        let settings = LakepinOptions::of(session.config_options());
+        if settings.verify_files {
+            verify_files(&plan).await?;
+        }
+        let projection: Vec<usize> = match projection {
+            Some(projection) => projection.clone(),
+            None => (0..self.columns.len()).collect(),
+        };
+        if unkept.is_empty() {
+            return self.read_node(session, &plan, &projection, limit);
+        }
+        self.filtered_node(session, &plan, &projection, &unkept, limit)
+    }
+
+    /// Filters that were promised to be applied by planning and were not.
+    fn unkept(&self, wanted: &[Expr], plan: &ScanPlan) -> Vec<Expr> {
+        wanted
+            .iter()
+            .enumerate()
+            .filter(|(at, filter)| {
+                self.pushdown(filter) == TableProviderFilterPushDown::Exact
+                    && !plan.exact_filters.get(*at).copied().unwrap_or(false)
+            })
+            .map(|(_, filter)| filter.clone())
+            .collect()
+    }
+
+    fn read_node(
+        &self,
+        session: &dyn Session,
+        plan: &Arc<ScanPlan>,
+        projection: &[usize],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let columns = projection
+            .iter()
+            .map(|at| self.columns.get(*at).copied())
+            .collect::<Option<Vec<_>>>()
+            .ok_or_else(|| Error::internal("a projection names a column the table does not have"))?;
+        let schema = Arc::new(self.schema.project(projection)?);
+        let handles: Vec<Arc<SectionHandle>> =
+            plan.sections().map(|(unit, section)| SectionHandle::new(unit, section.clone())).collect();
+        let targets = session.config().target_partitions();
+        let node = ReadExec::try_new(
+            Arc::new(ScanSummary::new(plan, self.view)),
+            Arc::clone(&self.env.read),
+            columns.into(),
+            schema,
+            spread(items(&handles, self.view.shows_kinds()), targets),
+            Arc::new(UnitFacts::of(&handles, plan.kind)),
+            limit,
+        )?;
+        Ok(Arc::new(node))
+    }
+
+    /// Reads more columns than asked for, filters, and takes the others away again.
+    fn filtered_node(
+        &self,
+        session: &dyn Session,
+        plan: &Arc<ScanPlan>,
+        projection: &[usize],
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let mut read = projection.to_vec();
+        for filter in filters {
+            for column in filter.column_refs() {
+                let at = self.schema.index_of(&column.name)?;
+                if !read.contains(&at) {
+                    read.push(at);
+                }
+            }
+        }
+        let node = self.read_node(session, plan, &read, None)?;
+        let schema = DFSchema::try_from(node.schema())?;
+        let unqualified = filters.iter().map(|filter| unqualified(filter.clone()));
+        let Some(predicate) = conjunction(unqualified) else { return Ok(node) };
+        let predicate = session.create_physical_expr(predicate, &schema)?;
+        let filter = FilterExecBuilder::new(predicate, node)
+            .apply_projection(Some((0..projection.len()).collect()))?
+            .with_fetch(limit)
+            .build()?;
+        Ok(Arc::new(filter))
+    }
 }
+
+/// The filter over columns without their table's name.
+fn unqualified(filter: Expr) -> Expr {
+    let stripped = filter.clone().transform(|expr| {
+        Ok(match expr {
+            Expr::Column(column) => Transformed::yes(Expr::Column(Column::from_name(column.name))),
+            other => Transformed::no(other),
+        })
+    });
+    stripped.map_or(filter, |stripped| stripped.data)
+}
+
+/// Checks that every file to read is there and has the size its manifest entry says.
+async fn verify_files(plan: &ScanPlan) -> Result<()> {
+    let files: Vec<_> = plan.files().cloned().collect();
+    stream::iter(files)
+        .map(|file| async move {
+            let found = match file.storage.head(&file.location).await {
+                Ok(found) => found,
+                Err(error) if error.kind() == ErrorKind::NotFound => {
+                    return Err(plan.pin.missing_file(&file.location).await);
+                }
+                Err(error) => return Err(error),
+            };
+            if found.size != file.entry.file.file_size {
+                return Err(Error::corrupt(format!(
+                    "the file has {} bytes, its manifest entry says {}",
+                    found.size, file.entry.file.file_size
+                ))
+                .with_context("file", &file.location));
+            }
+            Ok(())
+        })
+        .buffer_unordered(VERIFIED_AT_ONCE)
+        .try_collect::<()>()
+        .await
+}
+
+/// Files looked at together.
+const VERIFIED_AT_ONCE: usize = 32;
 
 #[async_trait::async_trait]
 impl TableProvider for LakeTable {
@@ -101,16 +268,16 @@ impl TableProvider for LakeTable {
     }
 
     fn supports_filters_pushdown(&self, filters: &[&Expr]) -> DfResult<Vec<TableProviderFilterPushDown>> {
-        Ok(vec![TableProviderFilterPushDown::Inexact; filters.len()])
+        Ok(filters.iter().map(|filter| self.pushdown(filter)).collect())
     }
 
     async fn scan(
         &self,
-        _session: &dyn Session,
-        _projection: Option<&Vec<usize>>,
-        _filters: &[Expr],
-        _limit: Option<usize>,
+        session: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
     ) -> DfResult<Arc<dyn ExecutionPlan>> {
-        Err(Error::internal("not built yet").into())
+        self.node(session, projection, filters, limit).await.map_err(DataFusionError::from)
     }
 }

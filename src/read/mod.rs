@@ -1,4 +1,27 @@
 //! Sections to batches: files opened, deleted rows masked, versions of a key selected or combined.
+//!
+//! [`section`] reads a whole section, [`file`] one file of a section whose rows are not combined, so that the files of
+//! one bucket can be read on every core. Neither knows a file format (room `file`) or a merge engine (room `merge`).
+//!
+//! | file | one idea |
+//! |---|---|
+//! | `context` | what a read needs: pin, columns, memory, caches; what it counted |
+//! | `section` | a section to rows, by its class |
+//! | `data_file` | one data file to rows: which columns are read, which are made |
+//! | `selection` | the live rows of a section, computed once for all who ask |
+//! | `deletion` | the deletion vector of a file |
+//! | `flight`, `prefetch` | one computation for many; decoding ahead |
+//!
+//! A file that is gone is never fewer rows: the pin is looked at again, and the read fails as expired or as damaged.
 
+mod context;
+mod data_file;
+mod deletion;
 pub mod flight;
 pub mod prefetch;
+mod section;
+mod selection;
+
+pub use context::{ReadCaches, ReadColumn, ReadContext, ReadCounters, ReadOptions, SectionHandle};
+pub use section::{RowStream, changes, constant_rows, file, section};
+pub use selection::selection;

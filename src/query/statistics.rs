@@ -1,0 +1,114 @@
+//! What planning knows about the rows of a scan, as DataFusion's statistics.
+
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use datafusion::common::stats::Precision;
+use datafusion::common::{ColumnStatistics, ScalarValue, Statistics};
+
+use crate::error::Result;
+use crate::read::{ReadColumn, SectionHandle};
+use crate::scan::{ScanKind, SectionClass};
+use crate::snapshot::Pin;
+use crate::spec::arrow_types::datum_to_scalar;
+use crate::spec::{DataType, Datum};
+
+/// Rows of the parts of a scan, each within one partition of the table.
+#[derive(Debug, Clone, Default)]
+pub struct UnitFacts {
+    parts: Vec<Part>,
+}
+
+#[derive(Debug, Clone)]
+struct Part {
+    partition: Arc<[Datum]>,
+    /// Proven by metadata.
+    exact: Option<u64>,
+    /// At most so many.
+    bound: u64,
+}
+
+impl UnitFacts {
+    /// Facts about some sections of a scan.
+    pub fn of<'a>(sections: impl IntoIterator<Item = &'a Arc<SectionHandle>>, kind: ScanKind) -> Self {
+        let parts = sections
+            .into_iter()
+            .map(|handle| {
+                let section = &handle.section;
+                // a file index leaves rows out while reading, and files of a change read may hold retracts
+                let whole = section.files().all(|file| file.index_rows.is_none()) && !kind.is_unmerged();
+                let selected = handle.selected().filter(|_| section.class == SectionClass::Select);
+                let exact = match selected {
+                    Some(selection) if !kind.keeps_deletes() => Some(selection.stats.live),
+                    _ => section.exact_rows(),
+                };
+                Part {
+                    partition: Arc::clone(&handle.partition),
+                    exact: exact.filter(|_| whole),
+                    bound: section.files().map(|file| file.physical_rows()).fold(0, u64::saturating_add),
+                }
+            })
+            .collect();
+        Self { parts }
+    }
+
+    /// Rows of all parts, when proven.
+    pub fn exact_rows(&self) -> Option<u64> {
+        self.parts.iter().try_fold(0u64, |sum, part| sum.checked_add(part.exact?))
+    }
+
+    fn bound(&self) -> u64 {
+        self.parts.iter().map(|part| part.bound).fold(0, u64::saturating_add)
+    }
+}
+
+/// Statistics of a node that gives `columns` of the sections behind `facts`. Exact is what metadata proves: the number
+/// of rows and, then, bounds and null counts of partition columns.
+pub fn statistics_of(facts: &UnitFacts, pin: &Pin, columns: &[ReadColumn], schema: &SchemaRef) -> Result<Statistics> {
+    let mut statistics = Statistics::new_unknown(schema);
+    let count = |rows: u64| usize::try_from(rows).unwrap_or(usize::MAX);
+    let Some(rows) = facts.exact_rows() else {
+        statistics.num_rows = Precision::Inexact(count(facts.bound()));
+        return Ok(statistics);
+    };
+    statistics.num_rows = Precision::Exact(count(rows));
+    let partition = pin.schema.partition_indices()?;
+    for (column, target) in columns.iter().zip(&mut statistics.column_statistics) {
+        let ReadColumn::Field(index) = column else { continue };
+        let Some(at) = partition.iter().position(|known| known == index) else { continue };
+        let Some(field) = pin.schema.fields.get(*index) else { continue };
+        if let Some(bounds) = partition_bounds(facts, at, field.data_type())? {
+            *target = bounds;
+        }
+    }
+    Ok(statistics)
+}
+
+fn partition_bounds(facts: &UnitFacts, at: usize, data_type: &DataType) -> Result<Option<ColumnStatistics>> {
+    // NaN has its own place in every order
+    if matches!(data_type, DataType::Float | DataType::Double) {
+        return Ok(None);
+    }
+    let (mut nulls, mut min, mut max): (u64, Option<ScalarValue>, Option<ScalarValue>) = (0, None, None);
+    for part in facts.parts.iter().filter(|part| part.exact.is_some_and(|rows| rows > 0)) {
+        let Some(value) = part.partition.get(at) else { return Ok(None) };
+        if *value == Datum::Null {
+            nulls = nulls.saturating_add(part.exact.unwrap_or_default());
+            continue;
+        }
+        let scalar = datum_to_scalar(value, data_type)?;
+        if min.as_ref().is_none_or(|known| scalar.partial_cmp(known).is_some_and(|o| o.is_lt())) {
+            min = Some(scalar.clone());
+        }
+        if max.as_ref().is_none_or(|known| scalar.partial_cmp(known).is_some_and(|o| o.is_gt())) {
+            max = Some(scalar);
+        }
+    }
+    let precise = |value: Option<ScalarValue>| value.map_or(Precision::Absent, Precision::Exact);
+    Ok(Some(ColumnStatistics {
+        null_count: Precision::Exact(usize::try_from(nulls).unwrap_or(usize::MAX)),
+        min_value: precise(min),
+        max_value: precise(max),
+        ..ColumnStatistics::new_unknown()
+    }))
+}

@@ -1,0 +1,255 @@
+//! What a read needs, and what it counted.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arrow::datatypes::{DataType as ArrowType, Field, Schema, SchemaRef};
+use bytes::Bytes;
+
+use super::flight::OnceFlight;
+use crate::error::{Error, Result};
+use crate::file::FileEnv;
+use crate::merge::{MemoryBudget, MergeRules, SectionSelection};
+use crate::scan::{ScanKind, Section, Unit};
+use crate::snapshot::Pin;
+use crate::spec::arrow_types::arrow_field;
+use crate::spec::zone::Zone;
+use crate::spec::{Bucket, Datum};
+use crate::storage::cache::ByteLimitedCache;
+
+/// One column of a read's result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ReadColumn {
+    /// A column of the pin's schema, by its place there.
+    Field(usize),
+    /// `_SEQUENCE_NUMBER`: of the row, or of the last record of a merge; of a row-tracked append table, of the row's
+    /// last change.
+    SequenceNumber,
+    /// `_VALUE_KIND`: 0 `+I`, 1 `-U`, 2 `+U`, 3 `-D`.
+    ValueKind,
+    /// `_ROW_ID` of a row-tracked append table.
+    RowId,
+}
+
+/// How to read.
+#[derive(Clone)]
+pub struct ReadOptions {
+    /// Rows of a batch.
+    pub batch_size: usize,
+    /// Files read at the same time within one section.
+    pub parallelism: usize,
+    /// The session's zone, for casts between local and absolute times.
+    pub zone: Zone,
+    /// Memory.
+    pub budget: Arc<dyn MemoryBudget>,
+}
+
+impl fmt::Debug for ReadOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReadOptions")
+            .field("batch_size", &self.batch_size)
+            .field("parallelism", &self.parallelism)
+            .field("zone", &self.zone)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What reads share between statements. The files behind it never change under their names.
+#[derive(Debug)]
+pub struct ReadCaches {
+    /// Footers of data files.
+    pub files: Arc<FileEnv>,
+    /// Whole index files (deletion vectors) by path.
+    pub index_files: ByteLimitedCache<String, Bytes>,
+}
+
+impl Default for ReadCaches {
+    fn default() -> Self {
+        Self { files: FileEnv::new(FOOTER_CACHE_BYTES), index_files: ByteLimitedCache::new(INDEX_FILE_CACHE_BYTES) }
+    }
+}
+
+/// Bytes of footers kept.
+const FOOTER_CACHE_BYTES: usize = 64 << 20;
+
+/// Bytes of index files kept.
+const INDEX_FILE_CACHE_BYTES: usize = 64 << 20;
+
+/// What was read so far.
+#[derive(Debug, Default)]
+pub struct ReadCounters {
+    files: AtomicU64,
+    key_files: AtomicU64,
+    selections: AtomicU64,
+    rows: AtomicU64,
+    vector_deleted: AtomicU64,
+    superseded: AtomicU64,
+    tombstones: AtomicU64,
+    select_nanos: AtomicU64,
+}
+
+macro_rules! counters {
+    ($($(#[$doc:meta])* $name:ident, $add:ident;)*) => {
+        impl ReadCounters {
+            $(
+                $(#[$doc])*
+                pub fn $name(&self) -> u64 {
+                    self.$name.load(Ordering::Relaxed)
+                }
+
+                pub(super) fn $add(&self, count: u64) {
+                    self.$name.fetch_add(count, Ordering::Relaxed);
+                }
+            )*
+        }
+    };
+}
+
+counters! {
+    /// Data files opened for their rows.
+    files, add_files;
+    /// Data files opened for their keys.
+    key_files, add_key_files;
+    /// Selections computed.
+    selections, add_selections;
+    /// Rows whose keys were read for a selection.
+    rows, add_rows;
+    /// Rows deleted by vectors, of the sections selected.
+    vector_deleted, add_vector_deleted;
+    /// Rows that a newer version supersedes, of the sections selected.
+    superseded, add_superseded;
+    /// Keys that end deleted, of the sections selected.
+    tombstones, add_tombstones;
+    /// Time spent selecting, waiting for keys included, in nanoseconds.
+    select_nanos, add_select_nanos;
+}
+
+/// A section on its way to rows, shared by all who read it. Its selection is computed once and kept here.
+#[derive(Debug)]
+pub struct SectionHandle {
+    /// Partition values.
+    pub partition: Arc<[Datum]>,
+    /// Bucket.
+    pub bucket: Bucket,
+    /// Branch of its files, when that is the fallback branch.
+    pub branch: Option<String>,
+    /// The section.
+    pub section: Section,
+    pub(super) selection: OnceFlight<SectionSelection>,
+}
+
+impl SectionHandle {
+    /// A section of `unit`.
+    pub fn new(unit: &Unit, section: Section) -> Arc<Self> {
+        Arc::new(Self {
+            partition: Arc::clone(&unit.partition),
+            bucket: unit.bucket,
+            branch: unit.branch.clone(),
+            section,
+            selection: OnceFlight::default(),
+        })
+    }
+
+    /// Its selection, when that has been computed.
+    pub fn selected(&self) -> Option<&Arc<SectionSelection>> {
+        self.selection.get()
+    }
+}
+
+/// What all sections of one read have in common.
+#[derive(Debug)]
+pub struct ReadContext {
+    /// The pin.
+    pub pin: Arc<Pin>,
+    /// What is read.
+    pub kind: ScanKind,
+    /// Whether rows that take others back are given out.
+    pub keep_deletes: bool,
+    /// Columns of the result, in order.
+    pub columns: Arc<[ReadColumn]>,
+    /// How to read.
+    pub options: ReadOptions,
+    /// Footers and index files.
+    pub caches: Arc<ReadCaches>,
+    /// What was counted.
+    pub counters: Arc<ReadCounters>,
+    schema: SchemaRef,
+    rules: Option<Arc<MergeRules>>,
+    branch_rules: Option<Arc<MergeRules>>,
+}
+
+impl ReadContext {
+    /// A read of `columns` of `pin`.
+    ///
+    /// # Errors
+    /// A column the schema does not have; merge options that contradict the schema.
+    pub fn try_new(
+        pin: Arc<Pin>,
+        kind: ScanKind,
+        keep_deletes: bool,
+        columns: impl Into<Arc<[ReadColumn]>>,
+        options: ReadOptions,
+        caches: Arc<ReadCaches>,
+    ) -> Result<Arc<Self>> {
+        let columns = columns.into();
+        let schema = result_schema(&pin, &columns)?;
+        let (mut rules, mut branch_rules) = (None, None);
+        if pin.schema.is_primary_key_table() {
+            rules = Some(Arc::new(MergeRules::try_new(&pin.schema, &pin.options)?));
+            // the other branch folds by its own options; its columns are the same
+            if let Some(other) = pin.fallback.as_ref().or(pin.primary.as_ref()) {
+                branch_rules = Some(Arc::new(MergeRules::try_new(&pin.schema, &other.options)?));
+            }
+        }
+        Ok(Arc::new(Self {
+            pin,
+            kind,
+            keep_deletes,
+            columns,
+            options,
+            caches,
+            counters: Arc::default(),
+            schema,
+            rules,
+            branch_rules,
+        }))
+    }
+
+    /// Schema of the batches.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// How the rows of a key are folded.
+    pub(super) fn rules(&self, handle: &SectionHandle) -> Result<&Arc<MergeRules>> {
+        let branch = handle.branch.as_ref().and(self.branch_rules.as_ref());
+        branch.or(self.rules.as_ref()).ok_or_else(|| Error::internal("an append table has no versions to merge"))
+    }
+
+    /// Whether the table's files hold kinds and sequence numbers.
+    pub(super) fn has_kinds(&self) -> bool {
+        self.pin.schema.is_primary_key_table()
+    }
+}
+
+/// Arrow schema of `columns`.
+pub(super) fn result_schema(pin: &Pin, columns: &[ReadColumn]) -> Result<SchemaRef> {
+    let fields = columns
+        .iter()
+        .map(|column| {
+            Ok(match column {
+                ReadColumn::Field(index) => arrow_field(
+                    pin.schema
+                        .fields
+                        .get(*index)
+                        .ok_or_else(|| Error::internal(format!("the schema has no column number {index}")))?,
+                ),
+                ReadColumn::SequenceNumber => Field::new("_SEQUENCE_NUMBER", ArrowType::Int64, false),
+                ReadColumn::ValueKind => Field::new("_VALUE_KIND", ArrowType::Int8, false),
+                ReadColumn::RowId => Field::new("_ROW_ID", ArrowType::Int64, false),
+            })
+        })
+        .collect::<Result<Vec<_>>>()?;
+    Ok(Arc::new(Schema::new(fields)))
+}

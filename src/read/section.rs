@@ -1,0 +1,289 @@
+//! A section to rows, by its class.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, Int8Array};
+use arrow::buffer::BooleanBuffer;
+use arrow::record_batch::RecordBatch;
+use futures::stream::{self, BoxStream};
+use futures::{StreamExt, TryStreamExt};
+
+use super::context::{ReadColumn, ReadContext, SectionHandle};
+use super::data_file::{FileRead, batch_of, read_file};
+use super::deletion::{live_rows, physical_rows};
+use super::prefetch::ahead;
+use super::selection::{selection, sized};
+use crate::error::{Error, Result};
+use crate::merge::{MergeOptions, RunInput, merge_runs, runs_of_one_level};
+use crate::scan::{PlannedFile, SectionClass};
+use crate::spec::arrow_types::{arrow_type, datum_to_scalar};
+
+/// Batches of the columns asked for.
+pub type RowStream = BoxStream<'static, Result<RecordBatch>>;
+
+/// Runs up to this number are decoded ahead, each in a task of its own.
+const RUNS_DECODED_AHEAD: usize = 16;
+
+/// All rows of a section, in no promised order. Nothing is opened before the first poll.
+pub fn section(context: &Arc<ReadContext>, handle: &Arc<SectionHandle>) -> RowStream {
+    if is_merged(context, handle) {
+        return merged(context, handle);
+    }
+    let places: Vec<(usize, usize)> = handle
+        .section
+        .runs
+        .iter()
+        .enumerate()
+        .flat_map(|(run, files)| (0..files.len()).map(move |file| (run, file)))
+        .collect();
+    let (context, handle) = (Arc::clone(context), Arc::clone(handle));
+    stream::iter(places).flat_map(move |(run, at)| file(&context, &handle, run, at)).boxed()
+}
+
+/// Whether the rows of a section come out of a merge of its runs, so that its files cannot be read one by one.
+pub fn is_merged(context: &ReadContext, handle: &SectionHandle) -> bool {
+    match handle.section.class {
+        SectionClass::Combine => true,
+        // a selection knows no retracts
+        SectionClass::Select => context.keep_deletes,
+        SectionClass::Raw | SectionClass::KindOnly => false,
+    }
+}
+
+/// The rows of one file of a section that is not merged: its live rows. Nothing is opened before the first poll.
+pub fn file(context: &Arc<ReadContext>, handle: &Arc<SectionHandle>, run: usize, at: usize) -> RowStream {
+    let (context, handle) = (Arc::clone(context), Arc::clone(handle));
+    stream::once(async move {
+        let planned = handle
+            .section
+            .runs
+            .get(run)
+            .and_then(|files| files.get(at))
+            .ok_or_else(|| Error::internal("the section has no such file"))?;
+        let live = live_of(&context, &handle, planned, run, at).await?;
+        let drop_retracts = must_drop_retracts(&context, handle.section.class);
+        if !drop_retracts && is_constant(&context) {
+            return constant_rows(&context, planned, live.map(|live| live.count_set_bits()));
+        }
+        let read = FileRead {
+            columns: Arc::clone(&context.columns),
+            schema: Arc::clone(context.schema()),
+            live: with_index_rows(planned, live)?,
+            drop_retracts,
+            snapshot_ordering: false,
+        };
+        Ok::<RowStream, Error>(read_file(&context, planned, read))
+    })
+    .try_flatten()
+    .boxed()
+}
+
+/// The rows of a section of a change read: as they lie in the files, with their kinds where those are asked for.
+pub fn changes(context: &Arc<ReadContext>, handle: &Arc<SectionHandle>) -> RowStream {
+    section(context, handle)
+}
+
+fn must_drop_retracts(context: &ReadContext, class: SectionClass) -> bool {
+    if context.keep_deletes || !context.has_kinds() {
+        return false;
+    }
+    match class {
+        SectionClass::KindOnly => true,
+        // files of a change read hold whatever was written
+        SectionClass::Raw => context.kind.is_unmerged(),
+        SectionClass::Select | SectionClass::Combine => false,
+    }
+}
+
+async fn live_of(
+    context: &Arc<ReadContext>,
+    handle: &Arc<SectionHandle>,
+    file: &PlannedFile,
+    run: usize,
+    at: usize,
+) -> Result<Option<BooleanBuffer>> {
+    if handle.section.class == SectionClass::Select {
+        let selection = selection(context, handle).await?;
+        let live = selection
+            .files
+            .get(run)
+            .and_then(|files| files.get(at))
+            .ok_or_else(|| Error::internal("the selection of a section has another shape than the section"))?;
+        return Ok(Some(live.clone()));
+    }
+    live_rows(context, file).await
+}
+
+/// Leaves out rows that the file's index proves not to match; which rows are live is known by then.
+fn with_index_rows(file: &PlannedFile, live: Option<BooleanBuffer>) -> Result<Option<BooleanBuffer>> {
+    let Some(wanted) = &file.index_rows else { return Ok(live) };
+    let rows = physical_rows(file)?;
+    let wanted = BooleanBuffer::collect_bool(rows, |row| u32::try_from(row).is_ok_and(|row| wanted.contains(row)));
+    Ok(Some(match live {
+        Some(live) if live.len() == rows => &live & &wanted,
+        Some(_) => return Err(Error::internal("the mask of a file has another length than the file")),
+        None => wanted,
+    }))
+}
+
+/// Whether all columns asked for are known without opening a file.
+fn is_constant(context: &ReadContext) -> bool {
+    let Ok(partition) = context.pin.schema.partition_indices() else { return false };
+    context.columns.iter().all(|column| match column {
+        ReadColumn::Field(index) => partition.contains(index),
+        ReadColumn::ValueKind => !context.has_kinds(),
+        ReadColumn::SequenceNumber | ReadColumn::RowId => false,
+    })
+}
+
+/// `rows` rows (None: all of the file) whose columns the manifest entry tells.
+pub fn constant_rows(context: &Arc<ReadContext>, file: &PlannedFile, rows: Option<usize>) -> Result<RowStream> {
+    let rows = match rows {
+        Some(rows) => rows,
+        None => physical_rows(file)?,
+    };
+    let size = context.options.batch_size.max(1);
+    let full = constant_batch(context, file, rows.min(size))?;
+    let batches = rows.div_ceil(size);
+    Ok(stream::iter((0..batches).map(move |batch| {
+        let left = rows - batch * size;
+        Ok(if left < full.num_rows() { full.slice(0, left) } else { full.clone() })
+    }))
+    .boxed())
+}
+
+fn constant_batch(context: &ReadContext, file: &PlannedFile, rows: usize) -> Result<RecordBatch> {
+    let partition = context.pin.schema.partition_indices()?;
+    let columns = context
+        .columns
+        .iter()
+        .map(|column| match column {
+            ReadColumn::Field(index) => {
+                let value = partition
+                    .iter()
+                    .position(|known| known == index)
+                    .and_then(|at| file.partition.get(at))
+                    .ok_or_else(|| Error::internal("the column is no partition column"))?;
+                let field = context
+                    .pin
+                    .schema
+                    .fields
+                    .get(*index)
+                    .ok_or_else(|| Error::internal(format!("the schema has no column number {index}")))?;
+                let array: ArrayRef = datum_to_scalar(value, field.data_type())?.to_array_of_size(rows)?;
+                debug_assert_eq!(array.data_type(), &arrow_type(field.data_type()));
+                Ok(array)
+            }
+            ReadColumn::ValueKind => Ok(Arc::new(Int8Array::from_value(0, rows)) as ArrayRef),
+            ReadColumn::SequenceNumber | ReadColumn::RowId => {
+                Err(Error::internal("the column is not told by the manifest entry"))
+            }
+        })
+        .collect::<Result<Vec<_>>>()?;
+    batch_of(context.schema(), columns, rows)
+}
+
+/// The rows of a section out of a merge of its runs.
+fn merged(context: &Arc<ReadContext>, handle: &Arc<SectionHandle>) -> RowStream {
+    let opened = start_merge(context, handle);
+    let handle = Arc::clone(handle);
+    match opened {
+        Ok(rows) => rows.map_err(move |error| sized(error, &handle)).boxed(),
+        Err(error) => stream::once(async { Err(error) }).boxed(),
+    }
+}
+
+fn start_merge(context: &Arc<ReadContext>, handle: &Arc<SectionHandle>) -> Result<RowStream> {
+    let rules = Arc::clone(context.rules(handle)?);
+    let projection: Vec<usize> = context
+        .columns
+        .iter()
+        .filter_map(|column| match column {
+            ReadColumn::Field(index) => Some(*index),
+            _ => None,
+        })
+        .collect();
+    let required = rules.required_columns(&projection)?;
+    let mut columns: Vec<ReadColumn> = required.iter().map(|index| ReadColumn::Field(*index)).collect();
+    let sequence_at = columns.len();
+    columns.push(ReadColumn::SequenceNumber);
+    columns.push(ReadColumn::ValueKind);
+    let columns: Arc<[ReadColumn]> = columns.into();
+    let schema = super::context::result_schema(&context.pin, &columns)?;
+
+    let runs: Vec<(i32, Vec<Arc<PlannedFile>>)> = if rules.needs_lookup() {
+        handle
+            .section
+            .runs
+            .iter()
+            .flat_map(|run| runs_of_one_level(run.clone(), |file| file.entry.file.level))
+            .collect()
+    } else {
+        handle
+            .section
+            .runs
+            .iter()
+            .map(|run| (run.first().map_or(0, |file| file.entry.file.level), run.clone()))
+            .collect()
+    };
+    let decode_ahead = runs.len() <= RUNS_DECODED_AHEAD;
+    let inputs = runs
+        .into_iter()
+        .map(|(level, files)| {
+            let name = files.iter().map(|file| file.entry.file.file_name.as_str()).collect::<Vec<_>>().join(", ");
+            let read = FileRead {
+                columns: Arc::clone(&columns),
+                schema: Arc::clone(&schema),
+                live: None,
+                drop_retracts: false,
+                snapshot_ordering: rules.snapshot_ordering(),
+            };
+            let own = Arc::clone(context);
+            let rows = stream::iter(files).flat_map(move |file| masked(&own, &file, read.clone())).boxed();
+            let rows = if decode_ahead { ahead(rows, 1) } else { rows };
+            RunInput::new(level, rows).named(name)
+        })
+        .collect();
+
+    let mut options = MergeOptions::new(context.options.batch_size, Arc::clone(&context.options.budget));
+    options.keep_deletes = context.keep_deletes;
+    let merged = merge_runs(inputs, Arc::clone(&rules), &required, options);
+
+    let places = context
+        .columns
+        .iter()
+        .map(|column| match column {
+            ReadColumn::Field(index) => required
+                .iter()
+                .position(|known| known == index)
+                .ok_or_else(|| Error::internal(format!("the merge does not carry column number {index}"))),
+            ReadColumn::SequenceNumber => Ok(sequence_at),
+            ReadColumn::ValueKind => Ok(sequence_at + 1),
+            ReadColumn::RowId => Err(Error::internal("a primary-key table has no row ids")),
+        })
+        .collect::<Result<Vec<_>>>()?;
+    let schema = Arc::clone(context.schema());
+    Ok(merged
+        .map(move |batch| {
+            let batch = batch?;
+            let columns = places
+                .iter()
+                .map(|at| {
+                    batch.columns().get(*at).cloned().ok_or_else(|| Error::internal("a merge gave too few columns"))
+                })
+                .collect::<Result<Vec<_>>>()?;
+            batch_of(&schema, columns, batch.num_rows())
+        })
+        .boxed())
+}
+
+/// A file of a run without the rows its deletion vector names.
+fn masked(context: &Arc<ReadContext>, file: &Arc<PlannedFile>, mut read: FileRead) -> RowStream {
+    let (context, file) = (Arc::clone(context), Arc::clone(file));
+    stream::once(async move {
+        read.live = live_rows(&context, &file).await?;
+        Ok::<RowStream, Error>(read_file(&context, &file, read))
+    })
+    .try_flatten()
+    .boxed()
+}

@@ -1,0 +1,217 @@
+//! The live rows of a section: keys of all its files read, one row chosen per key.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use arrow::array::{ArrayRef, AsArray};
+use arrow::datatypes::{Int8Type, Int64Type};
+use futures::{FutureExt, StreamExt, TryStreamExt, stream};
+
+use super::context::{ReadContext, SectionHandle};
+use super::data_file::{Output, read_whole, snapshot_sequence};
+use super::deletion::{live_rows, physical_rows};
+use crate::error::{Error, ErrorKind, Result};
+use crate::merge::{FileSequence, KeyFile, MemoryBudget, MergeRules, SectionSelection, select};
+use crate::scan::PlannedFile;
+use crate::spec::FileSource;
+
+/// Bytes taken from a budget, given back when this goes away.
+pub struct Held {
+    budget: Arc<dyn MemoryBudget>,
+    bytes: usize,
+}
+
+impl Held {
+    fn new(budget: &Arc<dyn MemoryBudget>) -> Self {
+        Self { budget: Arc::clone(budget), bytes: 0 }
+    }
+
+    /// Takes `bytes` more.
+    pub fn grow(&mut self, bytes: usize) -> Result<()> {
+        self.budget.try_grow(bytes)?;
+        self.bytes += bytes;
+        Ok(())
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.budget.shrink(self.bytes);
+    }
+}
+
+/// The live rows of a section of class select. Computed by the first who asks, shared by all; see
+/// [`super::flight::OnceFlight`] for what happens to those who go away.
+pub async fn selection(context: &Arc<ReadContext>, handle: &Arc<SectionHandle>) -> Result<Arc<SectionSelection>> {
+    let (own_context, own_handle) = (Arc::clone(context), Arc::clone(handle));
+    handle.selection.get_or_compute(move || async move { compute(&own_context, &own_handle).await }.boxed()).await
+}
+
+async fn compute(context: &Arc<ReadContext>, handle: &Arc<SectionHandle>) -> Result<SectionSelection> {
+    let started = Instant::now();
+    let rules = Arc::clone(context.rules(handle)?);
+    let ranked = ranks_by_file(handle);
+    let files: Vec<Arc<PlannedFile>> = handle.section.files().cloned().collect();
+    let runs: Vec<usize> = handle.section.runs.iter().map(Vec::len).collect();
+    let keys: Vec<(KeyFile, Held)> = stream::iter(files.into_iter().map(|file| {
+        let (context, rules) = (Arc::clone(context), Arc::clone(&rules));
+        // a task each: keys are decoded on as many cores as there are
+        let task = tokio::spawn(async move { key_file(&context, &file, &rules, ranked).await });
+        AbortOnDrop(task)
+    }))
+    .buffered(context.options.parallelism.max(1))
+    .try_collect()
+    .await
+    .map_err(|error| sized(error, handle))?;
+    let (keys, held): (Vec<KeyFile>, Vec<Held>) = keys.into_iter().unzip();
+    let mut keys = keys.into_iter();
+    let runs: Vec<Vec<KeyFile>> = runs.into_iter().map(|files| keys.by_ref().take(files).collect()).collect();
+    let selected = AbortOnDrop(tokio::task::spawn_blocking(move || {
+        let selected = select(runs, &rules);
+        drop(held);
+        selected
+    }))
+    .await
+    .map_err(|error| sized(error, handle))?;
+    let stats = &selected.stats;
+    let counters = &context.counters;
+    counters.add_selections(1);
+    counters.add_rows(stats.rows);
+    counters.add_vector_deleted(stats.vector_deleted);
+    counters.add_superseded(stats.superseded);
+    counters.add_tombstones(stats.tombstones);
+    counters.add_select_nanos(u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX));
+    Ok(selected)
+}
+
+/// A refused reservation says which section it was for.
+pub fn sized(error: Error, handle: &SectionHandle) -> Error {
+    if error.kind() != ErrorKind::Exhausted {
+        return error;
+    }
+    let bytes: u64 = handle.section.files().map(|file| file.entry.file.file_size).sum();
+    error
+        .with_context("partition", format!("{:?}", handle.partition))
+        .with_context("bucket", handle.bucket)
+        .with_context("runs", handle.section.runs.len())
+        .with_context("bytes of files", bytes)
+        .with_hint("compact the table, or give the query more memory")
+}
+
+/// Whether the sequence ranges of the files are disjoint: then a file's smallest number ranks all its rows, and no
+/// sequence number need be read.
+fn ranks_by_file(handle: &SectionHandle) -> bool {
+    let mut ranges: Vec<(i64, i64)> = handle
+        .section
+        .files()
+        .map(|file| (file.entry.file.min_sequence_number, file.entry.file.max_sequence_number))
+        .collect();
+    ranges.sort_unstable();
+    ranges.iter().all(|(min, max)| min <= max)
+        && ranges.windows(2).all(|pair| matches!(pair, [(_, max), (min, _)] if max < min))
+}
+
+async fn key_file(
+    context: &Arc<ReadContext>,
+    file: &Arc<PlannedFile>,
+    rules: &MergeRules,
+    ranked: bool,
+) -> Result<(KeyFile, Held)> {
+    let meta = &file.entry.file;
+    let field = |index: &usize| {
+        context
+            .pin
+            .schema
+            .fields
+            .get(*index)
+            .map(|field| Output::Field(field.clone()))
+            .ok_or_else(|| Error::internal(format!("the schema has no column number {index}")))
+    };
+    let mut outputs = rules.key_columns().iter().map(field).collect::<Result<Vec<_>>>()?;
+    let key_width = outputs.len();
+    for index in rules.user_sequence_columns() {
+        outputs.push(field(index)?);
+    }
+    let sequence_end = outputs.len();
+    let fixed = if rules.snapshot_ordering() {
+        snapshot_sequence(file)?
+    } else if ranked {
+        Some(meta.min_sequence_number)
+    } else {
+        None
+    };
+    let sequence_at = fixed.is_none().then(|| {
+        outputs.push(Output::SequenceNumber);
+        outputs.len() - 1
+    });
+    // a count of zero deletes is no proof by itself: some writers always write zero
+    let clean = meta.delete_row_count == Some(0)
+        && meta.file_source == Some(FileSource::Compact)
+        && meta.level == context.pin.options.max_level;
+    let kind_at = (!clean).then(|| {
+        outputs.push(Output::ValueKind);
+        outputs.len() - 1
+    });
+
+    let mut held = Held::new(&context.options.budget);
+    context.counters.add_key_files(1);
+    let live = live_rows(context, file).await?;
+    let rows = physical_rows(file)?;
+    let batch = read_whole(context, file, outputs, &mut held).await?;
+    let found = batch.as_ref().map_or(0, |batch| batch.num_rows());
+    if found != rows {
+        return Err(Error::corrupt(format!("the file holds {found} rows, its manifest entry says {rows}"))
+            .with_context("file", &file.location));
+    }
+    let columns: Vec<ArrayRef> = match batch {
+        Some(batch) => batch.columns().to_vec(),
+        // no rows: nothing to rank, nothing to select
+        None => Vec::new(),
+    };
+    let part = |from: usize, to: usize| columns.get(from..to).unwrap_or_default().to_vec();
+    let sequence = match (fixed, sequence_at.and_then(|at| columns.get(at))) {
+        (Some(number), _) => FileSequence::Constant(number),
+        (None, Some(column)) => {
+            FileSequence::Rows(column.as_primitive_opt::<Int64Type>().cloned().ok_or_else(|| not_of("BIGINT"))?)
+        }
+        (None, None) => FileSequence::Constant(meta.min_sequence_number),
+    };
+    let kinds = match kind_at.and_then(|at| columns.get(at)) {
+        Some(column) => Some(column.as_primitive_opt::<Int8Type>().cloned().ok_or_else(|| not_of("TINYINT"))?),
+        None => None,
+    };
+    let key_file = KeyFile {
+        level: meta.level,
+        name: meta.file_name.clone(),
+        keys: part(0, key_width),
+        user_sequence: part(key_width, sequence_end),
+        sequence,
+        kinds,
+        deleted: live.map(|live| !&live),
+    };
+    Ok((key_file, held))
+}
+
+fn not_of(kind: &str) -> Error {
+    Error::internal(format!("a system column is not {kind}"))
+}
+
+/// A task that ends when nobody waits for it any more.
+struct AbortOnDrop<T>(tokio::task::JoinHandle<Result<T>>);
+
+impl<T> Drop for AbortOnDrop<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl<T> Future for AbortOnDrop<T> {
+    type Output = Result<T>;
+
+    fn poll(mut self: std::pin::Pin<&mut Self>, cx: &mut std::task::Context<'_>) -> std::task::Poll<Self::Output> {
+        self.0.poll_unpin(cx).map(|joined| match joined {
+            Ok(result) => result,
+            Err(error) => Err(Error::internal(format!("a reading task failed: {error}"))),
+        })
+    }
+}
