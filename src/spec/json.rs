@@ -49,22 +49,22 @@ impl<'a> Object<'a> {
 
     /// A number of 64 bits.
     pub(crate) fn i64(&self, key: &str) -> Result<i64> {
-        self.required(key).and_then(|value| self.to_i64(key, value))
+        self.required(key).and_then(|value| self.number_64(key, value))
     }
 
     /// A number of 64 bits, when there.
     pub(crate) fn opt_i64(&self, key: &str) -> Result<Option<i64>> {
-        self.get(key).map(|value| self.to_i64(key, value)).transpose()
+        self.get(key).map(|value| self.number_64(key, value)).transpose()
     }
 
     /// A number of 32 bits.
     pub(crate) fn i32(&self, key: &str) -> Result<i32> {
-        self.required(key).and_then(|value| self.to_i32(key, value))
+        self.required(key).and_then(|value| self.number_32(key, value))
     }
 
     /// A number of 32 bits, when there.
     pub(crate) fn opt_i32(&self, key: &str) -> Result<Option<i32>> {
-        self.get(key).map(|value| self.to_i32(key, value)).transpose()
+        self.get(key).map(|value| self.number_32(key, value)).transpose()
     }
 
     /// A number that cannot be negative, when there.
@@ -76,12 +76,12 @@ impl<'a> Object<'a> {
 
     /// A text.
     pub(crate) fn str(&self, key: &str) -> Result<&'a str> {
-        self.required(key).and_then(|value| self.to_str(key, value))
+        self.required(key).and_then(|value| self.text(key, value))
     }
 
     /// A text, when there.
     pub(crate) fn opt_str(&self, key: &str) -> Result<Option<&'a str>> {
-        self.get(key).map(|value| self.to_str(key, value)).transpose()
+        self.get(key).map(|value| self.text(key, value)).transpose()
     }
 
     /// A text of its own, when there.
@@ -139,18 +139,18 @@ impl<'a> Object<'a> {
             .with_context("key", key)
     }
 
-    fn to_i64(&self, key: &str, value: &Value) -> Result<i64> {
+    fn number_64(&self, key: &str, value: &Value) -> Result<i64> {
         value.as_i64().ok_or_else(|| self.wrong(key, "a whole number of 64 bits", value))
     }
 
-    fn to_i32(&self, key: &str, value: &Value) -> Result<i32> {
+    fn number_32(&self, key: &str, value: &Value) -> Result<i32> {
         value
             .as_i64()
             .and_then(|number| i32::try_from(number).ok())
             .ok_or_else(|| self.wrong(key, "a whole number of 32 bits", value))
     }
 
-    fn to_str(&self, key: &str, value: &'a Value) -> Result<&'a str> {
+    fn text(&self, key: &str, value: &'a Value) -> Result<&'a str> {
         value.as_str().ok_or_else(|| self.wrong(key, "a string", value))
     }
 }

@@ -1,5 +1,21 @@
 //! The format as values: data types, schemas, snapshots, manifests, rows, statistics, indexes. Bytes in, values out:
 //! no I/O, no async, no decisions.
+//!
+//! Whatever comes in may be damaged: every length is checked, nesting is bounded, and an error says what is wrong and
+//! where in the document; the caller, who knows the path, adds the file. A document of a newer format version is
+//! refused (`NewerFormat`), never guessed.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `data_type`, `type_text`, `type_json` | logical types and fields, their strings and JSON |
+//! | `schema` | `schema/schema-N`, keys and bucket mode |
+//! | `options` | table options as values; which tables and columns are refused, what is not honoured |
+//! | `snapshot`, `tag`, `statistics`, `json` | snapshots, tags, consumers, statistics: JSON documents |
+//! | `manifest`, `index_manifest`, `meta_file` | lists of files, in Avro, ORC or Parquet |
+//! | `binary_row`, `bucket`, `partition_path` | rows of keys and bounds, their bucket and directory |
+//! | `deletion_vector`, `file_index` | what says that rows are gone, or cannot match |
+//! | `datum`, `row_kind`, `arrow_types` | one value, its order, and its Arrow form |
+//! | `text`, `zone` | values as text, clocks and instants |
 
 pub mod arrow_types;
 pub mod binary_row;
