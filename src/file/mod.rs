@@ -11,11 +11,24 @@
 //! | `format` | format of a file by its name |
 //! | `task` | what to read of a file, and what files share |
 //! | `open` | from a task to batches |
+//! | `access` | bytes of one file, and why they cannot be had |
+//! | `guard` | panics of decoders as errors |
+//! | `decode` | what a format's reader is asked for and gives |
+//! | `parquet`, `orc`, `avro` | the formats |
+//! | `physical` | stored values to exactly the type of the file's schema |
 //! | `evolve` | casts between the type a file was written with and the type of the table |
 
+mod access;
+mod avro;
+mod decode;
 pub mod evolve;
 mod format;
+mod guard;
 mod open;
+#[cfg(feature = "orc")]
+mod orc;
+mod parquet;
+mod physical;
 mod task;
 
 pub use format::FileFormat;

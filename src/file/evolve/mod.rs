@@ -20,6 +20,9 @@ mod time;
 
 use std::sync::Arc;
 
+pub(super) use number::{fits, rescale};
+pub(super) use time::{from_units, out_of_range};
+
 use arrow::array::{
     Array, ArrayRef, ArrowPrimitiveType, BooleanArray, FixedSizeListArray, ListArray, MapArray, PrimitiveArray,
     StringArray, StructArray, new_null_array,

@@ -1,0 +1,100 @@
+//! The primitive values of Avro in a slice of a block. Every length is checked against what is left.
+
+use crate::error::{Error, Result};
+
+/// Items that may take no bytes at all, at most, in one list.
+const MAX_EMPTY_ITEMS: u64 = 65_536;
+
+/// A slice that is read from the front.
+pub(super) struct Input<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Input<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
+        Self { rest: bytes }
+    }
+
+    /// Bytes not yet read.
+    pub(super) fn left(&self) -> usize {
+        self.rest.len()
+    }
+
+    pub(super) fn take(&mut self, length: usize) -> Result<&'a [u8]> {
+        match self.rest.split_at_checked(length) {
+            Some((taken, rest)) => {
+                self.rest = rest;
+                Ok(taken)
+            }
+            None => Err(Error::corrupt(format!("{length} bytes are wanted where {} are left", self.rest.len()))),
+        }
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
+        self.take(N)?.try_into().map_err(|_| Error::internal("a slice of the wrong length"))
+    }
+
+    /// A zigzag number of variable length.
+    pub(super) fn long(&mut self) -> Result<i64> {
+        let mut value: u64 = 0;
+        for (at, byte) in self.rest.iter().enumerate() {
+            let part = u64::from(byte & 0x7f);
+            if at > 9 || (at == 9 && part > 1) {
+                break;
+            }
+            value |= part << (7 * at);
+            if byte & 0x80 == 0 {
+                self.rest = self.rest.get(at + 1..).unwrap_or_default();
+                // the lowest bit is the sign
+                return Ok((value >> 1) as i64 ^ -((value & 1) as i64));
+            }
+        }
+        Err(Error::corrupt("a number does not end"))
+    }
+
+    pub(super) fn int(&mut self) -> Result<i32> {
+        let value = self.long()?;
+        i32::try_from(value).map_err(|_| Error::corrupt(format!("{value} is no int")))
+    }
+
+    pub(super) fn boolean(&mut self) -> Result<bool> {
+        match self.array::<1>()? {
+            [0] => Ok(false),
+            [1] => Ok(true),
+            [other] => Err(Error::corrupt(format!("{other} is no boolean"))),
+        }
+    }
+
+    pub(super) fn float(&mut self) -> Result<f32> {
+        Ok(f32::from_le_bytes(self.array()?))
+    }
+
+    pub(super) fn double(&mut self) -> Result<f64> {
+        Ok(f64::from_le_bytes(self.array()?))
+    }
+
+    /// Bytes or text with their length in front.
+    pub(super) fn bytes(&mut self) -> Result<&'a [u8]> {
+        let length = self.long()?;
+        let length = usize::try_from(length).map_err(|_| Error::corrupt(format!("{length} is no length")))?;
+        self.take(length)
+    }
+
+    /// The number of items of the next part of a list or map; 0 ends it.
+    pub(super) fn items(&mut self) -> Result<u64> {
+        let mut count = self.long()?;
+        if count < 0 {
+            // a negative count has its length in bytes behind it, for those who skip
+            let bytes = self.long()?;
+            if usize::try_from(bytes).ok().is_none_or(|bytes| bytes > self.rest.len()) {
+                return Err(Error::corrupt(format!("{bytes} bytes of items where {} are left", self.rest.len())));
+            }
+            count = count.checked_neg().ok_or_else(|| Error::corrupt("a count out of range"))?;
+        }
+        let count = count.unsigned_abs();
+        if count > MAX_EMPTY_ITEMS && count > self.rest.len() as u64 {
+            return Err(Error::corrupt(format!("{count} items in {} bytes", self.rest.len())));
+        }
+        Ok(count)
+    }
+}
