@@ -10,11 +10,30 @@
 //!
 //! Batches that go through a merge have the required columns of [`MergeRules::required_columns`] in that order, then
 //! `_SEQUENCE_NUMBER` (Int64) and `_VALUE_KIND` (Int8).
+//!
+//! ```text
+//! run 0   1 a #1 +I   2 b #2 +I               5 e #3 +I
+//! run 1               2 B #7 -D   4 d #8 +I
+//! merged  1 a #1 +I               4 d #8 +I   5 e #3 +I      (deduplicate, deletes dropped)
+//! ```
 
+mod aggregation;
+mod assemble;
 pub mod budget;
+mod cell;
+mod compare;
+mod engines;
+mod keys;
+mod loser_tree;
+mod order;
 pub mod rules;
+mod run;
 pub mod section;
 pub mod select;
+#[cfg(test)]
+mod testkit;
+#[cfg(test)]
+mod tests;
 pub mod tree;
 
 pub use budget::{MemoryBudget, Unbounded};

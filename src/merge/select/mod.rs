@@ -1,0 +1,253 @@
+//! Merge as selection: which physical rows of each file are live, for deduplicate and first-row.
+//!
+//! | file | what it gives |
+//! |---|---|
+//! | [`rank`] | the order of whole files, when sequence numbers allow one |
+//! | [`bitmap`] | kernel: ranked files, one dense integer key: a bit a key |
+//! | [`tournament`] | kernel: any keys and order: a merge of the runs |
+
+mod bitmap;
+mod mask;
+mod rank;
+mod tournament;
+
+use arrow::array::{Array, ArrayRef, Int8Array, Int64Array};
+use arrow::buffer::BooleanBuffer;
+
+use super::compare::is_comparable;
+use super::keys::{KeyEncoder, Keys};
+use super::order::row_kind;
+use super::rules::MergeRules;
+use crate::error::{Error, Result};
+use mask::Mask;
+
+/// `_SEQUENCE_NUMBER` of the rows of a file.
+#[derive(Debug, Clone)]
+pub enum FileSequence {
+    /// The same for all rows: under snapshot ordering, or as a rank when the sequence ranges of key-overlapping files
+    /// are disjoint (a file's smallest sequence number serves).
+    Constant(i64),
+    /// As stored.
+    Rows(Int64Array),
+}
+
+impl From<Int64Array> for FileSequence {
+    fn from(rows: Int64Array) -> Self {
+        Self::Rows(rows)
+    }
+}
+
+/// What decides about the rows of one file. All columns have one length: the physical rows of the file.
+#[derive(Debug, Clone)]
+pub struct KeyFile {
+    /// Level of the file.
+    pub level: i32,
+    /// How errors name the file.
+    pub name: String,
+    /// The key columns ([`MergeRules::key_columns`]), of the table's types.
+    pub keys: Vec<ArrayRef>,
+    /// The `sequence.field` columns ([`MergeRules::user_sequence_columns`]).
+    pub user_sequence: Vec<ArrayRef>,
+    /// Sequence numbers.
+    pub sequence: FileSequence,
+    /// Row kinds; None: all rows are `+I`.
+    pub kinds: Option<Int8Array>,
+    /// Rows deleted by the file's vector; None: none.
+    pub deleted: Option<BooleanBuffer>,
+}
+
+/// Rows of a section by what became of them: `rows = vector_deleted + superseded + tombstones + live`,
+/// `keys = tombstones + live`.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct SelectionStats {
+    /// Physical rows.
+    pub rows: u64,
+    /// Rows deleted by vectors.
+    pub vector_deleted: u64,
+    /// Distinct keys among the other rows.
+    pub keys: u64,
+    /// Rows beyond one per key.
+    pub superseded: u64,
+    /// Keys whose result is a retract or nothing.
+    pub tombstones: u64,
+    /// Live rows.
+    pub live: u64,
+}
+
+/// The live rows of a section.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SectionSelection {
+    /// Per run and file, as given: one bit a row.
+    pub files: Vec<Vec<BooleanBuffer>>,
+    /// Counts.
+    pub stats: SelectionStats,
+}
+
+/// Selects the live rows of a section (runs → files, as [`sections`](super::sections) cuts them). Rows of equal rank
+/// are decided by place: the later run, then the later file wins (first-row: the earlier).
+///
+/// Refuses engines other than deduplicate and first-row; a file that is not in strict key order is Corrupt.
+pub fn select(runs: Vec<Vec<KeyFile>>, rules: &MergeRules) -> Result<SectionSelection> {
+    if !rules.is_selection() {
+        return Err(Error::internal("rows of this merge engine are computed, not selected"));
+    }
+    let section = Section::try_new(runs, rules)?;
+    let (masks, keys) = match rank::walk(&section, rules) {
+        Some(walk) => match bitmap::select(&section, rules, &walk)? {
+            Some(selected) => selected,
+            None => tournament::select(&section, rules)?,
+        },
+        None => tournament::select(&section, rules)?,
+    };
+    section.finish(masks, keys)
+}
+
+/// Distinct keys among the rows that are not vector-deleted, with the masks of all files.
+type Selected = (Vec<Mask>, u64);
+
+/// The files of a section, checked, in order of place: run by run.
+struct Section {
+    files: Vec<File>,
+    runs: Vec<Vec<usize>>,
+}
+
+struct File {
+    level: i32,
+    name: String,
+    keys: Keys,
+    user_sequence: Vec<ArrayRef>,
+    sequence: FileSequence,
+    /// None when no row is a retract.
+    retracts: Option<Vec<bool>>,
+    deleted: Option<BooleanBuffer>,
+}
+
+impl Section {
+    fn try_new(runs: Vec<Vec<KeyFile>>, rules: &MergeRules) -> Result<Self> {
+        let types =
+            runs.iter().flatten().next().map(|file| file.keys.iter().map(|key| key.data_type().clone()).collect());
+        let mut section = Self { files: Vec::new(), runs: Vec::with_capacity(runs.len()) };
+        let Some(types) = types else {
+            section.runs.resize_with(runs.len(), Vec::new);
+            return Ok(section);
+        };
+        let encoder = KeyEncoder::try_new(types)?;
+        for run in runs {
+            let mut places: Vec<usize> = Vec::with_capacity(run.len());
+            for file in run {
+                let name = file.name.clone();
+                let file = File::try_new(file, rules, &encoder).map_err(|error| error.with_context("file", &name))?;
+                let before = places.iter().rev().map(|&at| &section.files[at]).find(|file| file.rows() > 0);
+                if let Some(before) = before {
+                    let last = before.rows() - 1;
+                    if file.rows() > 0 && before.keys.compare(last, &file.keys, 0).is_ge() {
+                        return Err(Error::corrupt(format!(
+                            "keys overlap those of {}, a file of the same run",
+                            before.name
+                        ))
+                        .with_code("RunNotSorted")
+                        .with_context("file", &file.name));
+                    }
+                }
+                places.push(section.files.len());
+                section.files.push(file);
+            }
+            section.runs.push(places);
+        }
+        Ok(section)
+    }
+
+    fn finish(self, masks: Vec<Mask>, keys: u64) -> Result<SectionSelection> {
+        let mut stats = SelectionStats { keys, ..SelectionStats::default() };
+        for (file, mask) in self.files.iter().zip(&masks) {
+            stats.rows += file.rows() as u64;
+            stats.vector_deleted += file.deleted.as_ref().map_or(0, |deleted| deleted.count_set_bits() as u64);
+            stats.live += mask.count();
+        }
+        let visible = stats.rows - stats.vector_deleted;
+        let counts = visible.checked_sub(keys).zip(keys.checked_sub(stats.live));
+        let Some((superseded, tombstones)) = counts else {
+            return Err(Error::internal("a selection counted more live rows than keys, or more keys than rows"));
+        };
+        (stats.superseded, stats.tombstones) = (superseded, tombstones);
+        let mut masks = masks.into_iter();
+        let files =
+            self.runs.iter().map(|run| masks.by_ref().take(run.len()).map(Mask::into_buffer).collect()).collect();
+        Ok(SectionSelection { files, stats })
+    }
+}
+
+impl File {
+    fn try_new(file: KeyFile, rules: &MergeRules, encoder: &KeyEncoder) -> Result<Self> {
+        let keys = encoder.encode(&file.keys)?;
+        let rows = keys.len();
+        if file.user_sequence.len() != rules.user_sequence_columns().len() {
+            return Err(Error::internal("a file comes without its sequence.field columns"));
+        }
+        if let Some(column) = file.user_sequence.iter().find(|column| !is_comparable(column.data_type())) {
+            return Err(Error::internal(format!("rows cannot be ordered by type {}", column.data_type())));
+        }
+        let mut lengths: Vec<usize> = file.keys.iter().chain(&file.user_sequence).map(|column| column.len()).collect();
+        lengths.extend(file.kinds.as_ref().map(Array::len));
+        lengths.extend(file.deleted.as_ref().map(BooleanBuffer::len));
+        if let FileSequence::Rows(sequence) = &file.sequence {
+            lengths.push(sequence.len());
+            if sequence.null_count() > 0 {
+                return Err(Error::corrupt("a sequence number is NULL"));
+            }
+        }
+        if lengths.iter().any(|&length| length != rows) {
+            return Err(Error::internal("the columns of a file have different lengths"));
+        }
+        if let Some(row) = keys.first_disorder() {
+            return Err(Error::corrupt(format!("keys do not increase at row {row}")).with_code("RunNotSorted"));
+        }
+        let retracts = match &file.kinds {
+            None => None,
+            Some(kinds) if kinds.null_count() > 0 => return Err(Error::corrupt("a row kind is NULL")),
+            Some(kinds) if kinds.values().iter().all(|&kind| kind == 0) => None,
+            Some(kinds) => {
+                let retracts: Vec<bool> =
+                    kinds.values().iter().map(|&kind| Ok(row_kind(kind)?.is_retract())).collect::<Result<_>>()?;
+                retracts.contains(&true).then_some(retracts)
+            }
+        };
+        let deleted = file.deleted.filter(|deleted| deleted.count_set_bits() > 0);
+        Ok(Self {
+            level: file.level,
+            name: file.name,
+            keys,
+            user_sequence: file.user_sequence,
+            sequence: file.sequence,
+            retracts,
+            deleted,
+        })
+    }
+
+    fn rows(&self) -> usize {
+        self.keys.len()
+    }
+
+    fn is_retract(&self, row: usize) -> bool {
+        self.retracts.as_ref().is_some_and(|retracts| retracts[row])
+    }
+
+    fn is_deleted(&self, row: usize) -> bool {
+        self.deleted.as_ref().is_some_and(|deleted| deleted.value(row))
+    }
+
+    fn sequence(&self, row: usize) -> i64 {
+        match &self.sequence {
+            FileSequence::Constant(sequence) => *sequence,
+            FileSequence::Rows(sequence) => sequence.value(row),
+        }
+    }
+
+    /// Smallest and largest sequence number.
+    fn sequence_range(&self) -> Option<(i64, i64)> {
+        match &self.sequence {
+            FileSequence::Constant(sequence) => Some((*sequence, *sequence)),
+            FileSequence::Rows(sequence) => Some((arrow::compute::min(sequence)?, arrow::compute::max(sequence)?)),
+        }
+    }
+}

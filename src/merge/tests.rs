@@ -1,0 +1,1 @@
+//! The merge against a naive model and against rows worked out by hand.
