@@ -26,7 +26,7 @@ pub fn hash_row(row: &[u8]) -> i32 {
 /// The bucket of a key among `total`; None when the function cannot be computed here (unknown function, type it does
 /// not take, `total` not positive), so that nothing may be pruned.
 pub fn bucket_of(function: BucketFunction, key: &[Datum], types: &[&DataType], total: i32) -> Result<Option<i32>> {
-    if total <= 0 || key.is_empty() || key.len() != types.len() {
+    if total <= 0 || key.len() != types.len() {
         return Ok(None);
     }
     Ok(match function {

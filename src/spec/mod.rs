@@ -24,6 +24,8 @@ pub mod data_type;
 pub mod datum;
 pub mod deletion_vector;
 pub mod file_index;
+#[cfg(all(test, feature = "testing"))]
+mod golden;
 pub mod index_manifest;
 pub mod json;
 pub mod manifest;
