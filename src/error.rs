@@ -179,12 +179,16 @@ impl Error {
                 let _ = diagnostic;
                 Self::from_datafusion(*inner)
             }
-            DataFusionError::Shared(shared) => match shared_own(&shared) {
-                Some(own) => own,
+            DataFusionError::Shared(shared) => match own_inside(shared.as_ref()) {
+                Some(own) => own.with_source(shared),
                 None => Self::internal(shared.to_string()).with_code("Execution").with_source(shared),
             },
             DataFusionError::ArrowError(arrow, _) => Self::from_arrow(*arrow),
             other => {
+                // an error of ours that travelled inside Parquet's or another library's
+                if let Some(own) = own_inside(&other) {
+                    return own.with_source(other);
+                }
                 let (kind, code) = match &other {
                     DataFusionError::ResourcesExhausted(_) => (ErrorKind::Exhausted, "ResourcesExhausted"),
                     DataFusionError::SQL(..) => (ErrorKind::Invalid, "Syntax"),
@@ -218,15 +222,16 @@ impl Error {
     }
 }
 
-/// Our own error inside a shared one, rebuilt: a shared error cannot be moved out.
-fn shared_own(shared: &std::sync::Arc<DataFusionError>) -> Option<Error> {
-    let mut at: Option<&(dyn StdError + 'static)> = Some(shared.as_ref());
+/// Our own error somewhere inside another, rebuilt: it cannot be moved out.
+fn own_inside(outer: &(dyn StdError + 'static)) -> Option<Error> {
+    let mut at = Some(outer);
     while let Some(error) = at {
-        if let Some(own) = error.downcast_ref::<Error>() {
+        let own = error.downcast_ref::<Error>().or_else(|| error.downcast_ref::<Box<Error>>().map(Box::as_ref));
+        if let Some(own) = own {
             let mut copy = Error::new(own.kind(), own.message()).with_code(own.code());
             copy.0.context = own.0.context.clone();
             copy.0.hint = own.0.hint.clone();
-            return Some(copy.with_source(std::sync::Arc::clone(shared)));
+            return Some(copy);
         }
         at = error.source();
     }
@@ -301,6 +306,13 @@ mod tests {
         assert_eq!(back.code(), "SnapshotExpired");
         assert_eq!(back.kind(), ErrorKind::NotFound);
         assert_eq!(back.to_string(), "snapshot 7 has expired (table: pay.t)");
+    }
+
+    #[test]
+    fn own_error_survives_a_trip_through_parquet() {
+        let own = Error::not_found("gone").with_code("DataFileMissing");
+        let parquet = parquet::errors::ParquetError::External(Box::new(own));
+        assert_eq!(Error::from_datafusion(parquet.into()).code(), "DataFileMissing");
     }
 
     #[test]

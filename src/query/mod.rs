@@ -9,6 +9,8 @@
 //! | [`view`] | the table, `$ro`, `$audit_log`, `$row_tracking`, changes |
 //! | [`nodes`] | plan nodes |
 //! | [`statistics`] | what metadata proves about rows |
+//! | `layout` | sections to plan nodes |
+//! | `mapping` | which Parquet files DataFusion's own source may read |
 //! | `filters` | which filters planning applies, and how far |
 //! | `spread` | work over output partitions |
 //! | `budget` | the query's memory pool, as the rooms below know it |
@@ -16,6 +18,8 @@
 mod budget;
 pub mod env;
 mod filters;
+mod layout;
+mod mapping;
 pub mod nodes;
 pub mod report;
 pub mod settings;

@@ -7,8 +7,9 @@ use datafusion::common::stats::Precision;
 use datafusion::common::{ColumnStatistics, ScalarValue, Statistics};
 
 use crate::error::Result;
-use crate::read::{ReadColumn, SectionHandle};
-use crate::scan::{ScanKind, SectionClass};
+use crate::query::nodes::read_exec::Item;
+use crate::read::ReadColumn;
+use crate::scan::{PlannedFile, ScanKind, SectionClass};
 use crate::snapshot::Pin;
 use crate::spec::arrow_types::datum_to_scalar;
 use crate::spec::{DataType, Datum};
@@ -29,27 +30,9 @@ struct Part {
 }
 
 impl UnitFacts {
-    /// Facts about some sections of a scan.
-    pub fn of<'a>(sections: impl IntoIterator<Item = &'a Arc<SectionHandle>>, kind: ScanKind) -> Self {
-        let parts = sections
-            .into_iter()
-            .map(|handle| {
-                let section = &handle.section;
-                // a file index leaves rows out while reading, and files of a change read may hold retracts
-                let whole = section.files().all(|file| file.index_rows.is_none()) && !kind.is_unmerged();
-                let selected = handle.selected().filter(|_| section.class == SectionClass::Select);
-                let exact = match selected {
-                    Some(selection) if !kind.keeps_deletes() => Some(selection.stats.live),
-                    _ => section.exact_rows(),
-                };
-                Part {
-                    partition: Arc::clone(&handle.partition),
-                    exact: exact.filter(|_| whole),
-                    bound: section.files().map(|file| file.physical_rows()).fold(0, u64::saturating_add),
-                }
-            })
-            .collect();
-        Self { parts }
+    /// Facts about some items of a scan.
+    pub fn of<'a>(items: impl IntoIterator<Item = &'a Item>, kind: ScanKind) -> Self {
+        Self { parts: items.into_iter().map(|item| part_of(item, kind)).collect() }
     }
 
     /// Rows of all parts, when proven.
@@ -59,6 +42,31 @@ impl UnitFacts {
 
     fn bound(&self) -> u64 {
         self.parts.iter().map(|part| part.bound).fold(0, u64::saturating_add)
+    }
+}
+
+fn part_of(item: &Item, kind: ScanKind) -> Part {
+    let handle = item.section();
+    let files: Vec<&Arc<PlannedFile>> = match item {
+        Item::Section(_) => handle.section.files().collect(),
+        Item::File { run, file, .. } => {
+            handle.section.runs.get(*run).and_then(|files| files.get(*file)).into_iter().collect()
+        }
+    };
+    // a file index leaves rows out while reading, and files of a change read may hold retracts
+    let whole = files.iter().all(|file| file.index_rows.is_none()) && !kind.is_unmerged();
+    let exact = match (handle.section.class, item) {
+        (SectionClass::Raw, _) => files.iter().try_fold(0u64, |sum, file| sum.checked_add(file.rows_after_vector()?)),
+        (SectionClass::Select, Item::File { run, file, .. }) => handle
+            .selected()
+            .and_then(|selection| selection.files.get(*run)?.get(*file))
+            .map(|live| live.count_set_bits() as u64),
+        _ => None,
+    };
+    Part {
+        partition: Arc::clone(&handle.partition),
+        exact: exact.filter(|_| whole),
+        bound: files.iter().map(|file| file.physical_rows()).fold(0, u64::saturating_add),
     }
 }
 

@@ -16,11 +16,11 @@ use futures::{StreamExt, TryStreamExt, stream};
 
 use super::env::QueryEnv;
 use super::filters::pushdown;
-use super::nodes::{ReadExec, ScanSummary};
+use super::layout::Layout;
+use super::nodes::ScanSummary;
 use super::report::{ScanLog, ScanReport};
-use super::settings::LakepinOptions;
-use super::spread::{items, spread};
-use super::statistics::UnitFacts;
+use super::settings::{LakepinOptions, session_zone};
+use super::spread::items;
 use super::view::LakeView;
 use crate::error::{Error, ErrorKind, Result};
 use crate::read::{ReadColumn, SectionHandle};
@@ -173,17 +173,23 @@ impl LakeTable {
         let schema = Arc::new(self.schema.project(projection)?);
         let handles: Vec<Arc<SectionHandle>> =
             plan.sections().map(|(unit, section)| SectionHandle::new(unit, section.clone())).collect();
-        let targets = session.config().target_partitions();
-        let node = ReadExec::try_new(
-            Arc::new(ScanSummary::new(plan, self.view)),
-            Arc::clone(&self.env.read),
-            columns.into(),
+        let config = session.config();
+        let mut parquet = session.table_options().parquet.clone();
+        parquet.global = config.options().execution.parquet.clone();
+        let layout = Layout {
+            summary: Arc::new(ScanSummary::new(plan, self.view)),
+            caches: Arc::clone(&self.env.read),
+            columns: columns.into(),
             schema,
-            spread(items(&handles, self.view.shows_kinds()), targets),
-            Arc::new(UnitFacts::of(&handles, plan.kind)),
-            limit,
-        )?;
-        Ok(Arc::new(node))
+            fetch: limit,
+            target_partitions: config.target_partitions(),
+            merge_source: LakepinOptions::of(config.options()).merge_source,
+            batch_size: config.batch_size(),
+            zone: session_zone(config.options())?,
+            parquet,
+            runtime: Arc::clone(session.runtime_env()),
+        };
+        layout.node(items(&handles, self.view.shows_kinds()))
     }
 
     /// Reads more columns than asked for, filters, and takes the others away again.

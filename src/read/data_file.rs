@@ -229,12 +229,9 @@ pub fn snapshot_sequence(file: &PlannedFile) -> Result<Option<i64>> {
     }
 }
 
-fn drop_retracts(batch: RecordBatch, kind: usize) -> Result<RecordBatch> {
-    let kinds = batch
-        .columns()
-        .get(kind)
-        .and_then(|column| column.as_primitive_opt::<Int8Type>())
-        .ok_or_else(|| Error::internal("row kinds are not TINYINT"))?;
+/// Which kinds add (`+I`, `+U`).
+pub fn adding(kinds: &ArrayRef) -> Result<BooleanBuffer> {
+    let kinds = kinds.as_primitive_opt::<Int8Type>().ok_or_else(|| Error::internal("row kinds are not TINYINT"))?;
     let mut unknown = None;
     let adds = BooleanBuffer::collect_bool(kinds.len(), |row| {
         let byte = if kinds.is_null(row) { 0 } else { kinds.value(row) };
@@ -246,9 +243,15 @@ fn drop_retracts(batch: RecordBatch, kind: usize) -> Result<RecordBatch> {
             }
         }
     });
-    if let Some(byte) = unknown {
-        return Err(Error::corrupt(format!("{byte} is no row kind")));
+    match unknown {
+        Some(byte) => Err(Error::corrupt(format!("{byte} is no row kind"))),
+        None => Ok(adds),
     }
+}
+
+fn drop_retracts(batch: RecordBatch, kind: usize) -> Result<RecordBatch> {
+    let kinds = batch.columns().get(kind).ok_or_else(|| Error::internal("a data file gave no row kinds"))?;
+    let adds = adding(kinds)?;
     if adds.count_set_bits() == batch.num_rows() {
         return Ok(batch);
     }

@@ -23,5 +23,5 @@ mod section;
 mod selection;
 
 pub use context::{ReadCaches, ReadColumn, ReadContext, ReadCounters, ReadOptions, SectionHandle};
-pub use section::{RowStream, changes, constant_rows, file, section};
+pub use section::{RowStream, changes, constant_rows, file, live_mask, section};
 pub use selection::selection;

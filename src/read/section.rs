@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, Int8Array};
+use arrow::array::{Array, ArrayRef, BooleanBufferBuilder, Int8Array};
 use arrow::buffer::BooleanBuffer;
 use arrow::record_batch::RecordBatch;
 use futures::stream::{self, BoxStream};
 use futures::{StreamExt, TryStreamExt};
 
-use super::context::{ReadColumn, ReadContext, SectionHandle};
-use super::data_file::{FileRead, batch_of, read_file};
+use super::context::{ReadColumn, ReadContext, SectionHandle, result_schema};
+use super::data_file::{FileRead, adding, batch_of, read_file};
 use super::deletion::{live_rows, physical_rows};
 use super::prefetch::ahead;
 use super::selection::{selection, sized};
@@ -81,6 +81,62 @@ pub fn file(context: &Arc<ReadContext>, handle: &Arc<SectionHandle>, run: usize,
 /// The rows of a section of a change read: as they lie in the files, with their kinds where those are asked for.
 pub fn changes(context: &Arc<ReadContext>, handle: &Arc<SectionHandle>) -> RowStream {
     section(context, handle)
+}
+
+/// The rows of one file of a section that are rows of the result, by physical position; None: all. For readers that
+/// open the file themselves.
+pub async fn live_mask(
+    context: &Arc<ReadContext>,
+    handle: &Arc<SectionHandle>,
+    run: usize,
+    at: usize,
+) -> Result<Option<BooleanBuffer>> {
+    let planned = handle
+        .section
+        .runs
+        .get(run)
+        .and_then(|files| files.get(at))
+        .ok_or_else(|| Error::internal("the section has no such file"))?;
+    let live = live_of(context, handle, planned, run, at).await?;
+    let live = if must_drop_retracts(context, handle.section.class) {
+        Some(added_rows(context, planned, live).await?)
+    } else {
+        live
+    };
+    let live = with_index_rows(planned, live)?;
+    Ok(live.filter(|live| live.count_set_bits() < live.len()))
+}
+
+/// The rows among `live` whose kind adds.
+async fn added_rows(
+    context: &Arc<ReadContext>,
+    file: &Arc<PlannedFile>,
+    live: Option<BooleanBuffer>,
+) -> Result<BooleanBuffer> {
+    let rows = physical_rows(file)?;
+    let read = FileRead {
+        columns: Arc::new([ReadColumn::ValueKind]),
+        schema: result_schema(&context.pin, &[ReadColumn::ValueKind])?,
+        live: None,
+        drop_retracts: false,
+        snapshot_ordering: false,
+    };
+    let mut adds = BooleanBufferBuilder::new(rows);
+    let mut batches = read_file(context, file, read);
+    while let Some(batch) = batches.next().await {
+        let batch = batch?;
+        let column = batch.columns().first().ok_or_else(|| Error::internal("a data file gave no row kinds"))?;
+        adds.append_buffer(&adding(column)?);
+    }
+    let adds = adds.finish();
+    if adds.len() != rows {
+        return Err(Error::corrupt(format!("the file holds {} rows, its manifest entry says {rows}", adds.len()))
+            .with_context("file", &file.location));
+    }
+    Ok(match live {
+        Some(live) => &live & &adds,
+        None => adds,
+    })
 }
 
 fn must_drop_retracts(context: &ReadContext, class: SectionClass) -> bool {
@@ -209,7 +265,7 @@ fn start_merge(context: &Arc<ReadContext>, handle: &Arc<SectionHandle>) -> Resul
     columns.push(ReadColumn::SequenceNumber);
     columns.push(ReadColumn::ValueKind);
     let columns: Arc<[ReadColumn]> = columns.into();
-    let schema = super::context::result_schema(&context.pin, &columns)?;
+    let schema = result_schema(&context.pin, &columns)?;
 
     let runs: Vec<(i32, Vec<Arc<PlannedFile>>)> = if rules.needs_lookup() {
         handle

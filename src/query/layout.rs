@@ -1,0 +1,253 @@
+//! From sections to plan nodes: Parquet files whose rows are not combined go to DataFusion's own Parquet source, the rest
+//! to our node; a union holds both when there are both.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow::datatypes::{Fields, Schema, SchemaRef};
+use datafusion::config::TableParquetOptions;
+use datafusion::datasource::listing::PartitionedFile;
+use datafusion::datasource::physical_plan::{FileGroup, FileScanConfigBuilder, FileSource, ParquetSource};
+use datafusion::datasource::source::DataSourceExec;
+use datafusion::datasource::table_schema::TableSchema as ScanSchema;
+use datafusion::execution::object_store::ObjectStoreUrl;
+use datafusion::execution::runtime_env::RuntimeEnv;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::union::UnionExec;
+use object_store::ObjectMeta;
+use object_store::local::LocalFileSystem;
+
+use super::budget::PoolBudget;
+use super::mapping::Mapping;
+use super::nodes::merge_source::FileRef;
+use super::nodes::read_exec::Item;
+use super::nodes::{LakeReaderFactory, MergeSource, ReadExec, ScanSummary};
+use super::spread::spread;
+use super::statistics::{UnitFacts, statistics_of};
+use crate::error::{Error, Result};
+use crate::file::FileFormat;
+use crate::read::{ReadCaches, ReadColumn, ReadContext, ReadOptions};
+use crate::spec::arrow_types::{arrow_field, datum_to_scalar};
+use crate::spec::zone::Zone;
+
+/// What all nodes of one scan have in common.
+#[derive(Clone)]
+pub struct Layout {
+    /// The pin and what planning counted.
+    pub summary: Arc<ScanSummary>,
+    /// Footers and index files.
+    pub caches: Arc<ReadCaches>,
+    /// Columns given out.
+    pub columns: Arc<[ReadColumn]>,
+    /// Their schema.
+    pub schema: SchemaRef,
+    /// Rows that are enough.
+    pub fetch: Option<usize>,
+    /// Output partitions wanted of each node.
+    pub target_partitions: usize,
+    /// Whether DataFusion's Parquet source may be used.
+    pub merge_source: bool,
+    /// Rows of a batch, for selections.
+    pub batch_size: usize,
+    /// The session's zone.
+    pub zone: Zone,
+    /// The session's Parquet options.
+    pub parquet: TableParquetOptions,
+    /// Memory, stores.
+    pub runtime: Arc<RuntimeEnv>,
+}
+
+impl Layout {
+    /// The plan node over `items` (with their weights).
+    ///
+    /// # Errors
+    /// Columns or partition values that do not fit the schema.
+    pub fn node(&self, items: Vec<(Item, u64)>) -> Result<Arc<dyn ExecutionPlan>> {
+        let mut mapped: BTreeMap<Mapping, Vec<(FileRef, u64)>> = BTreeMap::new();
+        let mut rest = Vec::new();
+        for (item, weight) in items {
+            match self.mapping(&item) {
+                Some((mapping, reference)) => mapped.entry(mapping).or_default().push((reference, weight)),
+                None => rest.push((item, weight)),
+            }
+        }
+        let mut nodes = Vec::new();
+        for (mapping, files) in mapped {
+            nodes.push(self.parquet_node(mapping, spread(files, self.target_partitions))?);
+        }
+        if nodes.is_empty() || !rest.is_empty() {
+            nodes.push(self.read_node(spread(rest, self.target_partitions))?);
+        }
+        match (nodes.pop(), nodes.is_empty()) {
+            (Some(only), true) => Ok(only),
+            (Some(last), false) => {
+                nodes.push(last);
+                Ok(UnionExec::try_new(nodes)?)
+            }
+            (None, _) => Err(Error::internal("a scan has no node")),
+        }
+    }
+
+    /// How DataFusion's source would find the columns of a file; None when it may not read it.
+    fn mapping(&self, item: &Item) -> Option<(Mapping, FileRef)> {
+        if !self.merge_source || self.summary.view.shows_kinds() || self.summary.view.scan_kind().is_unmerged() {
+            return None;
+        }
+        let Item::File { section, run, file } = item else { return None };
+        let reference = FileRef { section: Arc::clone(section), run: *run, file: *file };
+        let planned = reference.planned().ok()?;
+        if !matches!(FileFormat::of_file(&planned.entry.file.file_name), Ok(FileFormat::Parquet)) {
+            return None;
+        }
+        let table = &self.summary.pin.schema;
+        let partition = table.partition_indices().ok()?;
+        let mut stored = Vec::new();
+        for column in self.columns.iter() {
+            let ReadColumn::Field(index) = column else { return None };
+            if !partition.contains(index) {
+                stored.push(*index);
+            }
+        }
+        // what the manifest entry tells needs no file
+        if stored.is_empty() {
+            return None;
+        }
+        Some((Mapping::of(table, &planned.file_schema, &stored)?, reference))
+    }
+
+    /// Our own node.
+    ///
+    /// # Errors
+    /// Statistics that do not fit the schema.
+    pub fn read_node(&self, partitions: Vec<Vec<Item>>) -> Result<Arc<dyn ExecutionPlan>> {
+        let facts = UnitFacts::of(partitions.iter().flatten(), self.summary.view.scan_kind());
+        Ok(Arc::new(ReadExec::try_new(
+            Arc::clone(&self.summary),
+            Arc::clone(&self.caches),
+            Arc::clone(&self.columns),
+            Arc::clone(&self.schema),
+            partitions,
+            Arc::new(facts),
+            self.fetch,
+        )?))
+    }
+
+    /// DataFusion's Parquet source over files of one mapping.
+    ///
+    /// # Errors
+    /// Columns or partition values that do not fit the schema.
+    pub fn parquet_node(&self, mapping: Mapping, groups: Vec<Vec<FileRef>>) -> Result<Arc<dyn ExecutionPlan>> {
+        let pin = &self.summary.pin;
+        let partition = pin.schema.partition_indices()?;
+        let stored: Vec<usize> = (0..pin.schema.fields.len()).filter(|index| !partition.contains(index)).collect();
+        let order: Vec<ReadColumn> = stored.iter().chain(&partition).map(|index| ReadColumn::Field(*index)).collect();
+        let field = |index: &usize| {
+            pin.schema
+                .fields
+                .get(*index)
+                .map(|field| Arc::new(arrow_field(field)))
+                .ok_or_else(|| Error::internal(format!("the schema has no column number {index}")))
+        };
+        let stored_fields: Fields = stored.iter().map(field).collect::<Result<_>>()?;
+        let partition_fields = partition.iter().map(field).collect::<Result<Vec<_>>>()?;
+        let schema = ScanSchema::builder(Arc::new(Schema::new(stored_fields)))
+            .with_table_partition_cols(partition_fields)
+            .build();
+        let projection = self
+            .columns
+            .iter()
+            .map(|column| {
+                order
+                    .iter()
+                    .position(|known| known == column)
+                    .ok_or_else(|| Error::internal("the Parquet source does not have a column asked for"))
+            })
+            .collect::<Result<Vec<_>>>()?;
+
+        let files: Vec<Item> = groups
+            .iter()
+            .flatten()
+            .map(|file| Item::File { section: Arc::clone(&file.section), run: file.run, file: file.file })
+            .collect();
+        let facts = UnitFacts::of(&files, self.summary.view.scan_kind());
+        let statistics = statistics_of(&facts, pin, &order, schema.table_schema())?;
+        let plain = groups.iter().flatten().all(FileRef::is_plain);
+        let groups = groups
+            .into_iter()
+            .map(|files| {
+                Ok(FileGroup::new(files.into_iter().map(|file| self.partitioned(file)).collect::<Result<_>>()?))
+            })
+            .collect::<Result<Vec<_>>>()?;
+
+        let mut options = self.parquet.clone();
+        // INT96 in microseconds does not overflow
+        options.global.coerce_int96 = Some("us".to_string());
+        options.global.coerce_int96_tz = None;
+        let inner = ParquetSource::new(schema).with_table_parquet_options(options).with_parquet_file_reader_factory(
+            Arc::new(LakeReaderFactory { pin: Arc::clone(pin), files: Arc::clone(&self.caches.files) }),
+        );
+        let source: Arc<dyn FileSource> =
+            Arc::new(MergeSource::new(Arc::new(inner), self.selection_context()?, Arc::clone(&self.summary), plain));
+        let config = FileScanConfigBuilder::new(self.any_store(), source)
+            .with_file_groups(groups)
+            .with_statistics(statistics)
+            .with_expr_adapter(Some(Arc::new(mapping)))
+            .with_projection_indices(Some(projection))?
+            .with_limit(self.fetch)
+            .build();
+        Ok(DataSourceExec::from_data_source(config))
+    }
+
+    fn partitioned(&self, file: FileRef) -> Result<PartitionedFile> {
+        let planned = file.planned()?;
+        let pin = &self.summary.pin;
+        let values = pin
+            .schema
+            .partition_indices()?
+            .into_iter()
+            .zip(planned.partition.iter())
+            .map(|(index, value)| {
+                let field = pin
+                    .schema
+                    .fields
+                    .get(index)
+                    .ok_or_else(|| Error::internal(format!("the schema has no column number {index}")))?;
+                datum_to_scalar(value, field.data_type())
+            })
+            .collect::<Result<Vec<_>>>()?;
+        let meta = ObjectMeta {
+            location: planned.location.path().clone(),
+            last_modified: chrono::DateTime::UNIX_EPOCH,
+            size: planned.entry.file.file_size,
+            e_tag: None,
+            version: None,
+        };
+        Ok(PartitionedFile::new_from_meta(meta).with_partition_values(values).with_extension(file))
+    }
+
+    /// The read that selections and kinds are found with.
+    fn selection_context(&self) -> Result<Arc<ReadContext>> {
+        ReadContext::try_new(
+            Arc::clone(&self.summary.pin),
+            self.summary.view.scan_kind(),
+            false,
+            Vec::new(),
+            ReadOptions {
+                batch_size: self.batch_size,
+                parallelism: self.target_partitions.max(1) * 2,
+                zone: self.zone,
+                budget: Arc::new(PoolBudget::new(&self.runtime.memory_pool, "MergeSource")),
+            },
+            Arc::clone(&self.caches),
+        )
+    }
+
+    /// DataFusion wants a store for every scan; ours reads each file through the file's own store.
+    fn any_store(&self) -> ObjectStoreUrl {
+        let url = ObjectStoreUrl::local_filesystem();
+        if self.runtime.object_store(&url).is_err() {
+            self.runtime.register_object_store(url.as_ref(), Arc::new(LocalFileSystem::new()));
+        }
+        url
+    }
+}

@@ -1,0 +1,293 @@
+//! DataFusion's Parquet source over the files of a pinned table, each through the mask of its live rows.
+//!
+//! ```text
+//! DataSourceExec → FileScanConfig → MergeSource → ParquetSource
+//!                                     │  plan_file(file)
+//!                                     ├─ mask known   → attach a row selection, let the inner source plan the file
+//!                                     └─ not yet      → a planner that waits for the section, then the same
+//! ```
+//! The inner source sees live rows only, so every predicate it evaluates or prunes by is sound: a superseded version
+//! cannot come back, and no expression runs on a dead row. The traits of `datafusion_datasource::morsel` are called
+//! experimental upstream; this file alone speaks them.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::buffer::BooleanBuffer;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::datasource::listing::PartitionedFile;
+use datafusion::datasource::physical_plan::parquet::ParquetRowSelection;
+use datafusion::datasource::physical_plan::{FileGroup, FileOpener, FileScanConfig, FileSource};
+use datafusion::datasource::table_schema::TableSchema;
+use datafusion::error::{DataFusionError, Result as DfResult};
+use datafusion::physical_expr::projection::ProjectionExprs;
+use datafusion::physical_expr::{EquivalenceProperties, LexOrdering, PhysicalExpr, PhysicalSortExpr};
+use datafusion::physical_plan::filter_pushdown::FilterPushdownPropagation;
+use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
+use datafusion::physical_plan::{DisplayFormatType, SortOrderPushdownResult};
+use datafusion_datasource::morsel::{MorselPlan, MorselPlanner, Morselizer};
+use object_store::ObjectStore;
+use parquet::arrow::arrow_reader::RowSelection;
+
+use super::summary::ScanSummary;
+use crate::error::{Error, Result};
+use crate::query::spread::spread;
+use crate::read::{ReadContext, SectionHandle, live_mask};
+use crate::scan::{PlannedFile, SectionClass};
+
+/// Which file of which section a file of the scan is. Travels with the file through regrouping and splitting.
+#[derive(Debug, Clone)]
+pub struct FileRef {
+    /// The section.
+    pub section: Arc<SectionHandle>,
+    /// Run of the file.
+    pub run: usize,
+    /// Place in the run.
+    pub file: usize,
+}
+
+impl FileRef {
+    /// The file.
+    pub fn planned(&self) -> Result<&Arc<PlannedFile>> {
+        self.section
+            .section
+            .runs
+            .get(self.run)
+            .and_then(|files| files.get(self.file))
+            .ok_or_else(|| Error::internal("the section has no such file"))
+    }
+
+    /// Whether every physical row is a row of the result.
+    pub fn is_plain(&self) -> bool {
+        self.section.section.class == SectionClass::Raw
+            && self.planned().is_ok_and(|file| file.deletion.is_none() && file.index_rows.is_none())
+    }
+}
+
+/// A file source that shows the inner source the live rows of each file.
+#[derive(Clone)]
+pub struct MergeSource {
+    inner: Arc<dyn FileSource>,
+    context: Arc<ReadContext>,
+    summary: Arc<ScanSummary>,
+    /// Whether all files of the scan are plain, so that row groups may be taken in any order.
+    plain: bool,
+}
+
+impl MergeSource {
+    /// Wraps `inner`. `context` is what selections are computed with; its columns do not matter.
+    pub fn new(inner: Arc<dyn FileSource>, context: Arc<ReadContext>, summary: Arc<ScanSummary>, plain: bool) -> Self {
+        Self { inner, context, summary, plain }
+    }
+
+    /// What is read, as planned.
+    pub fn summary(&self) -> &Arc<ScanSummary> {
+        &self.summary
+    }
+
+    fn around(&self, inner: Arc<dyn FileSource>) -> Arc<dyn FileSource> {
+        Arc::new(Self { inner, ..self.clone() })
+    }
+}
+
+impl FileSource for MergeSource {
+    fn create_file_opener(
+        &self,
+        store: Arc<dyn ObjectStore>,
+        config: &FileScanConfig,
+        partition: usize,
+    ) -> DfResult<Arc<dyn FileOpener>> {
+        self.inner.create_file_opener(store, config, partition)
+    }
+
+    fn create_morselizer(
+        &self,
+        store: Arc<dyn ObjectStore>,
+        config: &FileScanConfig,
+        partition: usize,
+    ) -> DfResult<Box<dyn Morselizer>> {
+        Ok(Box::new(MaskedFiles {
+            inner: Arc::from(self.inner.create_morselizer(store, config, partition)?),
+            context: Arc::clone(&self.context),
+        }))
+    }
+
+    fn table_schema(&self) -> &TableSchema {
+        self.inner.table_schema()
+    }
+
+    fn with_batch_size(&self, batch_size: usize) -> Arc<dyn FileSource> {
+        self.around(self.inner.with_batch_size(batch_size))
+    }
+
+    fn filter(&self) -> Option<Arc<dyn PhysicalExpr>> {
+        self.inner.filter()
+    }
+
+    fn projection(&self) -> Option<&ProjectionExprs> {
+        self.inner.projection()
+    }
+
+    fn metrics(&self) -> &ExecutionPlanMetricsSet {
+        self.inner.metrics()
+    }
+
+    fn file_type(&self) -> &str {
+        self.inner.file_type()
+    }
+
+    fn fmt_extra(&self, t: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.fmt_extra(t, f)?;
+        match t {
+            DisplayFormatType::TreeRender => {
+                writeln!(f, "table={}", self.summary.table())?;
+                writeln!(f, "{}", self.summary.pin_text())
+            }
+            _ => write!(f, ", {}", self.summary),
+        }
+    }
+
+    fn supports_repartitioning(&self) -> bool {
+        self.inner.supports_repartitioning()
+    }
+
+    /// Whole files while there are enough of them; a file is cut only when cores would stand idle.
+    fn repartitioned(
+        &self,
+        target_partitions: usize,
+        repartition_file_min_size: usize,
+        output_ordering: Option<LexOrdering>,
+        config: &FileScanConfig,
+    ) -> DfResult<Option<FileScanConfig>> {
+        let files: usize = config.file_groups.iter().map(FileGroup::len).sum();
+        if files < target_partitions {
+            return self.inner.repartitioned(target_partitions, repartition_file_min_size, output_ordering, config);
+        }
+        if config.file_groups.len() == target_partitions || output_ordering.is_some() {
+            return Ok(None);
+        }
+        let files = config
+            .file_groups
+            .iter()
+            .flat_map(|group| group.iter())
+            .map(|file| (file.clone(), file.effective_size()))
+            .collect();
+        let mut spread_out = config.clone();
+        spread_out.file_groups = spread(files, target_partitions).into_iter().map(FileGroup::new).collect();
+        Ok(Some(spread_out))
+    }
+
+    fn try_pushdown_filters(
+        &self,
+        filters: Vec<Arc<dyn PhysicalExpr>>,
+        config: &ConfigOptions,
+    ) -> DfResult<FilterPushdownPropagation<Arc<dyn FileSource>>> {
+        let mut pushed = self.inner.try_pushdown_filters(filters, config)?;
+        pushed.updated_node = pushed.updated_node.map(|inner| self.around(inner));
+        Ok(pushed)
+    }
+
+    fn try_pushdown_sort(
+        &self,
+        order: &[PhysicalSortExpr],
+        properties: &EquivalenceProperties,
+    ) -> DfResult<SortOrderPushdownResult<Arc<dyn FileSource>>> {
+        if !self.plain {
+            return Ok(SortOrderPushdownResult::Unsupported);
+        }
+        Ok(match self.inner.try_pushdown_sort(order, properties)? {
+            SortOrderPushdownResult::Exact { inner } => SortOrderPushdownResult::Exact { inner: self.around(inner) },
+            SortOrderPushdownResult::Inexact { inner } => {
+                SortOrderPushdownResult::Inexact { inner: self.around(inner) }
+            }
+            SortOrderPushdownResult::Unsupported => SortOrderPushdownResult::Unsupported,
+        })
+    }
+
+    fn reorder_files(&self, files: Vec<PartitionedFile>) -> Vec<PartitionedFile> {
+        self.inner.reorder_files(files)
+    }
+
+    fn try_pushdown_projection(&self, projection: &ProjectionExprs) -> DfResult<Option<Arc<dyn FileSource>>> {
+        Ok(self.inner.try_pushdown_projection(projection)?.map(|inner| self.around(inner)))
+    }
+
+    fn apply_expressions(
+        &self,
+        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> DfResult<TreeNodeRecursion>,
+    ) -> DfResult<TreeNodeRecursion> {
+        self.inner.apply_expressions(f)
+    }
+}
+
+/// Plans files of the inner source through their masks.
+#[derive(Clone)]
+struct MaskedFiles {
+    inner: Arc<dyn Morselizer>,
+    context: Arc<ReadContext>,
+}
+
+impl fmt::Debug for MaskedFiles {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "MaskedFiles({:?})", self.inner)
+    }
+}
+
+impl Morselizer for MaskedFiles {
+    fn plan_file(&self, file: PartitionedFile) -> DfResult<Box<dyn MorselPlanner>> {
+        let Some(reference) = file.extension::<FileRef>().cloned() else {
+            return Err(Error::internal("a file of a scan does not say which file of the table it is").into());
+        };
+        if reference.is_plain() {
+            return self.inner.plan_file(file);
+        }
+        Ok(Box::new(Waiting { files: self.clone(), file: Box::new(file), reference }))
+    }
+}
+
+impl MaskedFiles {
+    fn ready(&self, file: PartitionedFile, live: Option<BooleanBuffer>) -> DfResult<Box<dyn MorselPlanner>> {
+        let Some(live) = live else { return self.inner.plan_file(file) };
+        if live.count_set_bits() == 0 {
+            return Ok(Box::new(Nothing));
+        }
+        let selection = ParquetRowSelection::new(RowSelection::from_boolean_buffer(live));
+        self.inner.plan_file(file.with_extension(selection))
+    }
+}
+
+/// A file without live rows.
+#[derive(Debug)]
+struct Nothing;
+
+impl MorselPlanner for Nothing {
+    fn plan(self: Box<Self>) -> DfResult<Option<MorselPlan>> {
+        Ok(None)
+    }
+}
+
+/// A file whose mask has to be found first.
+struct Waiting {
+    files: MaskedFiles,
+    file: Box<PartitionedFile>,
+    reference: FileRef,
+}
+
+impl fmt::Debug for Waiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Waiting({})", self.file.object_meta.location)
+    }
+}
+
+impl MorselPlanner for Waiting {
+    fn plan(self: Box<Self>) -> DfResult<Option<MorselPlan>> {
+        let Self { files, file, reference } = *self;
+        Ok(Some(MorselPlan::new().with_pending_planner(async move {
+            let live = live_mask(&files.context, &reference.section, reference.run, reference.file)
+                .await
+                .map_err(DataFusionError::from)?;
+            files.ready(*file, live)
+        })))
+    }
+}

@@ -1,0 +1,148 @@
+//! How DataFusion's Parquet source reads the bytes of our files: through the file's own store, with the footers that the
+//! room `file` keeps, and with our word for a file that is gone.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use datafusion::datasource::listing::PartitionedFile;
+use datafusion::datasource::physical_plan::parquet::{ParquetFileMetrics, ParquetFileReaderFactory};
+use datafusion::error::{DataFusionError, Result as DfResult};
+use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use parquet::arrow::arrow_reader::ArrowReaderOptions;
+use parquet::arrow::async_reader::{AsyncFileReader, MetadataFetch};
+use parquet::errors::{ParquetError, Result as ParquetResult};
+use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader};
+
+use super::merge_source::FileRef;
+use crate::error::Error;
+use crate::file::FileEnv;
+use crate::scan::PlannedFile;
+use crate::snapshot::Pin;
+
+/// First bytes from the end of a file that are read for its footer.
+const FOOTER_HINT: usize = 64 << 10;
+
+/// Makes readers of the files of one pin.
+#[derive(Debug)]
+pub struct LakeReaderFactory {
+    /// The pin.
+    pub pin: Arc<Pin>,
+    /// Footers.
+    pub files: Arc<FileEnv>,
+}
+
+impl ParquetFileReaderFactory for LakeReaderFactory {
+    fn create_reader(
+        &self,
+        partition_index: usize,
+        file: PartitionedFile,
+        _metadata_size_hint: Option<usize>,
+        metrics: &ExecutionPlanMetricsSet,
+    ) -> DfResult<Box<dyn AsyncFileReader + Send>> {
+        let Some(reference) = file.extension::<FileRef>() else {
+            return Err(Error::internal("a file of a scan does not say which file of the table it is").into());
+        };
+        Ok(Box::new(LakeReader {
+            pin: Arc::clone(&self.pin),
+            files: Arc::clone(&self.files),
+            file: Arc::clone(reference.planned().map_err(DataFusionError::from)?),
+            metrics: ParquetFileMetrics::new(partition_index, file.object_meta.location.as_ref(), metrics),
+        }))
+    }
+}
+
+struct LakeReader {
+    pin: Arc<Pin>,
+    files: Arc<FileEnv>,
+    file: Arc<PlannedFile>,
+    metrics: ParquetFileMetrics,
+}
+
+impl LakeReader {
+    async fn read_ranges(&self, ranges: &[Range<u64>]) -> ParquetResult<Vec<Bytes>> {
+        let bytes: u64 = ranges.iter().map(|range| range.end.saturating_sub(range.start)).sum();
+        self.metrics.bytes_scanned.add(usize::try_from(bytes).unwrap_or(usize::MAX));
+        match self.file.storage.object_store().get_ranges(self.file.location.path(), ranges).await {
+            Ok(read) => Ok(read),
+            Err(object_store::Error::NotFound { .. }) => {
+                Err(ParquetError::External(Box::new(self.pin.missing_file(&self.file.location).await)))
+            }
+            Err(error) => Err(ParquetError::External(Box::new(
+                Error::unavailable(format!("cannot read the data file: {error}"))
+                    .with_code("Storage")
+                    .with_context("file", &self.file.location)
+                    .with_source(error),
+            ))),
+        }
+    }
+}
+
+/// Reads for the footer.
+struct FooterFetch<'a>(&'a LakeReader);
+
+impl MetadataFetch for FooterFetch<'_> {
+    fn fetch(&mut self, range: Range<u64>) -> BoxFuture<'_, ParquetResult<Bytes>> {
+        async move {
+            let mut read = self.0.read_ranges(&[range]).await?;
+            read.pop().ok_or_else(|| ParquetError::General("no bytes were read".to_string()))
+        }
+        .boxed()
+    }
+}
+
+impl AsyncFileReader for LakeReader {
+    fn get_bytes(&mut self, range: Range<u64>) -> BoxFuture<'_, ParquetResult<Bytes>> {
+        async move {
+            let mut read = self.read_ranges(&[range]).await?;
+            read.pop().ok_or_else(|| ParquetError::General("no bytes were read".to_string()))
+        }
+        .boxed()
+    }
+
+    fn get_byte_ranges(&mut self, ranges: Vec<Range<u64>>) -> BoxFuture<'_, ParquetResult<Vec<Bytes>>> {
+        async move { self.read_ranges(&ranges).await }.boxed()
+    }
+
+    fn get_metadata<'a>(
+        &'a mut self,
+        _options: Option<&'a ArrowReaderOptions>,
+    ) -> BoxFuture<'a, ParquetResult<Arc<ParquetMetaData>>> {
+        async move {
+            let this: &Self = self;
+            let size = this.file.entry.file.file_size;
+            let key = (this.file.location.clone(), size);
+            let footer = this
+                .files
+                .footers()
+                .get_or_load(&key, || async {
+                    let footer = ParquetMetaDataReader::new()
+                        .with_page_index_policy(PageIndexPolicy::Skip)
+                        .with_prefetch_hint(Some(FOOTER_HINT))
+                        .load_and_finish(FooterFetch(this), size)
+                        .await
+                        .map_err(|error| unwrapped(error, &this.file))?;
+                    let bytes = footer.memory_size();
+                    Ok((Arc::new(footer), bytes))
+                })
+                .await;
+            footer.map_err(|error| ParquetError::External(Box::new(error)))
+        }
+        .boxed()
+    }
+}
+
+/// Our own error out of Parquet's, or a damaged file.
+fn unwrapped(error: ParquetError, file: &PlannedFile) -> Error {
+    match error {
+        ParquetError::External(source) => match source.downcast::<Error>() {
+            Ok(own) => *own,
+            Err(source) => Error::unavailable(source.to_string()).with_source(source),
+        },
+        other => Error::corrupt(format!("the Parquet footer cannot be read: {other}"))
+            .with_context("file", &file.location)
+            .with_source(other),
+    }
+}
