@@ -4,10 +4,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::Value;
 
+use super::arrow_types::datum_at;
 use super::binary_row::BinaryRow;
 use super::data_type::DataType;
+use super::file_index::{FileIndex, IndexOp, IndexPredicate, IndexVerdict};
 use super::index_manifest::{decode_index_manifest, encode_index_manifest};
 use super::manifest::{
     FileKind, FileSource, ManifestEntry, SimpleStats, decode_manifest, decode_manifest_list, encode_manifest,
@@ -17,7 +20,7 @@ use super::partition_path::{bucket_dir, partition_dir};
 use super::schema::{SchemaId, TableSchema};
 use super::snapshot::Snapshot;
 use super::vectors::{datum, hex};
-use super::{CoreOptions, deletion_vector};
+use super::{CoreOptions, Datum, deletion_vector};
 use crate::testing::golden;
 
 fn tables() -> Vec<PathBuf> {
@@ -225,7 +228,7 @@ fn same_entry(entry: &ManifestEntry, line: &Value, schemas: &HashMap<SchemaId, T
     assert_eq!(file.extra_files, extra);
     assert_eq!(file.embedded_index.as_deref().map(<[u8]>::to_vec), line["embeddedIndex"].as_str().map(hex));
     let created = datum(&line["creationTime"], &DataType::Timestamp(3));
-    assert_eq!(created, super::Datum::Timestamp(file.creation_time_millis.unwrap(), 0));
+    assert_eq!(created, Datum::Timestamp(file.creation_time_millis.unwrap(), 0));
     let key = schema.trimmed_primary_key().unwrap();
     if !key.is_empty() {
         let key = fields_of(&key);
@@ -235,4 +238,68 @@ fn same_entry(entry: &ManifestEntry, line: &Value, schemas: &HashMap<SchemaId, T
     }
     let all: Vec<usize> = (0..schema.fields.len()).collect();
     same_stats(&file.value_stats, &line["valueStats"], &fields_of(&all), &what);
+}
+
+#[test]
+fn file_indexes_keep_every_row_of_the_data_file_and_drop_absent_values() {
+    let (mut asked, mut skipped) = (0, 0);
+    for table in tables().into_iter().filter(|table| name(table).starts_with("index_")) {
+        let schemas = schemas(&table);
+        for file in children(&table.join("snapshot")).iter().filter(|file| name(file).starts_with("snapshot-")) {
+            for entry in live(&table, &Snapshot::from_json(&fs::read(file).unwrap()).unwrap()) {
+                let folder = table.join(bucket_dir(entry.bucket));
+                let index = match (&entry.file.embedded_index, entry.file.extra_files.first()) {
+                    (Some(bytes), _) => bytes.clone(),
+                    (None, Some(extra)) => fs::read(folder.join(extra)).unwrap().into(),
+                    (None, None) => continue,
+                };
+                let index = FileIndex::parse(index).unwrap();
+                let data = fs::File::open(folder.join(&entry.file.file_name)).unwrap();
+                let reader = ParquetRecordBatchReaderBuilder::try_new(data).unwrap().build().unwrap();
+                let batches: Vec<_> = reader.map(Result::unwrap).collect();
+                let batch = arrow::compute::concat_batches(&batches[0].schema(), &batches).unwrap();
+                let schema = &schemas[&entry.file.schema_id];
+                for (column, kind) in index.indexes() {
+                    // an index of one key of a map has no column of its own
+                    let Some(field) = schema.fields.iter().find(|field| field.name == column) else { continue };
+                    let array = batch.column_by_name(column).unwrap();
+                    let ask = |value: Datum| {
+                        let predicate = IndexPredicate::Leaf {
+                            column: column.to_string(),
+                            op: IndexOp::Eq,
+                            literals: vec![value],
+                            data_type: field.data_type().clone(),
+                        };
+                        index.evaluate(&predicate, entry.file.row_count as u64).unwrap()
+                    };
+                    for row in 0..batch.num_rows() {
+                        let value = datum_at(array, row, field.data_type()).unwrap();
+                        if value.is_null() {
+                            continue;
+                        }
+                        match ask(value.clone()) {
+                            IndexVerdict::Skip => panic!("{kind} of {column} loses {value:?}"),
+                            IndexVerdict::Remain => assert_eq!(kind, "bloom-filter"),
+                            IndexVerdict::Rows(rows) => {
+                                let same =
+                                    |row: u32| datum_at(array, row as usize, field.data_type()).unwrap() == value;
+                                let expected = (0..batch.num_rows() as u32).filter(|row| same(*row));
+                                assert_eq!(rows, expected.collect(), "{kind} of {column}: {value:?}");
+                            }
+                        }
+                        asked += 1;
+                    }
+                    for absent in 0..50 {
+                        let value = match field.data_type() {
+                            DataType::Int => Datum::Int(1_000_000 + absent),
+                            DataType::Varchar(_) => Datum::String(format!("absent {absent}")),
+                            _ => continue,
+                        };
+                        skipped += usize::from(ask(value) == IndexVerdict::Skip);
+                    }
+                }
+            }
+        }
+    }
+    assert!(asked > 1000 && skipped > 200, "{asked} asked, {skipped} skipped");
 }

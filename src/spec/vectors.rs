@@ -12,12 +12,21 @@ use super::datum::Datum;
 use super::options::BucketFunction;
 use super::partition_path::escape;
 
-/// Every known answer of one kind.
+/// Every known answer of some kinds.
 pub fn vectors(kinds: &[&str]) -> Vec<Value> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("sqllogictest/tables/vectors.jsonl");
-    let text = fs::read_to_string(path).unwrap();
-    let all = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let all = lines("vectors.jsonl").into_iter();
     all.filter(|vector| kinds.contains(&vector["kind"].as_str().unwrap())).collect()
+}
+
+/// File indexes made by the reference implementation (newest line): kind, type, the values in row order and the bytes.
+pub fn index_vectors() -> Vec<Value> {
+    lines("index_vectors.jsonl")
+}
+
+fn lines(file: &str) -> Vec<Value> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("sqllogictest/tables").join(file);
+    let text = fs::read_to_string(path).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 pub fn hex(text: &str) -> Vec<u8> {
