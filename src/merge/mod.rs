@@ -17,6 +17,8 @@
 //! merged  1 a #1 +I               4 d #8 +I   5 e #3 +I      (deduplicate, deletes dropped)
 //! ```
 
+#[cfg(test)]
+mod against_naive;
 mod aggregation;
 mod assemble;
 pub mod budget;
@@ -32,8 +34,6 @@ pub mod section;
 pub mod select;
 #[cfg(test)]
 mod testkit;
-#[cfg(test)]
-mod tests;
 pub mod tree;
 
 pub use budget::{MemoryBudget, Unbounded};

@@ -1,3 +1,4 @@
 //! For tests and the demo: a builder of real table files, a naive merge, broken stores. Not part of the promised API.
 
 pub mod golden;
+pub mod naive;
