@@ -18,7 +18,7 @@ use crate::spec::manifest::{decode_manifest_list, encode_manifest, encode_manife
 use crate::spec::partition_path::{bucket_dir, partition_dir};
 use crate::spec::schema::BucketMode;
 use crate::spec::{
-    BinaryRow, Bucket, CommitKind, DataFileMeta, DataField, DataType, Datum, DeletionVectorRange, FileKind, FileSource,
+    BinaryRow, Bucket, CommitKind, DataField, DataFileMeta, DataType, Datum, DeletionVectorRange, FileKind, FileSource,
     IndexFileMeta, ManifestEntry, ManifestFileMeta, SimpleStats, Snapshot, SnapshotId,
 };
 use crate::storage::env::new_id;
@@ -312,7 +312,8 @@ impl<'a> Commit<'a> {
                 }
                 data::encode(&data::datums(&mine, row, &key)?, &key, RowForm::Projected)
             };
-            let none = SimpleStats { min_values: BinaryRow::empty(), max_values: BinaryRow::empty(), null_counts: vec![] };
+            let none =
+                SimpleStats { min_values: BinaryRow::empty(), max_values: BinaryRow::empty(), null_counts: vec![] };
             entries.push(ManifestEntry {
                 kind: FileKind::Add,
                 partition: encoded,
@@ -440,10 +441,8 @@ impl<'a> Commit<'a> {
         let (base_name, delta_name) = (format!("manifest-list-{id}-0"), format!("manifest-list-{id}-1"));
         let base_size = put(&base_name, encode_manifest_list(&base)?)?;
         let delta_size = put(&delta_name, encode_manifest_list(&delta)?)?;
-        let changed: i64 = entries
-            .iter()
-            .map(|e| if e.kind == FileKind::Add { e.file.row_count } else { -e.file.row_count })
-            .sum();
+        let changed: i64 =
+            entries.iter().map(|e| if e.kind == FileKind::Add { e.file.row_count } else { -e.file.row_count }).sum();
         let snapshot_id = before.as_ref().map_or(1, |s| s.id.0 + 1);
         let total = before.as_ref().and_then(|s| s.total_record_count).unwrap_or(0) + changed;
         let last_time = before.as_ref().map_or(FIRST_COMMIT_MILLIS - 60_000, |s| s.time_millis);

@@ -41,10 +41,10 @@ pub fn batch_of(rows: &[Value], schema: &TableSchema, next_sequence: &mut i64) -
     }
     let columns = arrow_schema(schema);
     // nullable while decoding: a test may leave out what the table requires
-    let lenient = Schema::new(columns.fields().iter().map(|f| f.as_ref().clone().with_nullable(true)).collect::<Vec<_>>());
-    let mut decoder = arrow::json::ReaderBuilder::new(Arc::new(lenient))
-        .with_batch_size(rows.len().max(1))
-        .build_decoder()?;
+    let lenient =
+        Schema::new(columns.fields().iter().map(|f| f.as_ref().clone().with_nullable(true)).collect::<Vec<_>>());
+    let mut decoder =
+        arrow::json::ReaderBuilder::new(Arc::new(lenient)).with_batch_size(rows.len().max(1)).build_decoder()?;
     decoder.serialize(rows)?;
     let values = match decoder.flush()? {
         Some(batch) => batch,
@@ -157,7 +157,8 @@ pub fn write(path: &Path, batch: &RecordBatch, schema: &TableSchema, row_group_r
         key_stats: stats(batch, &key)?,
         min_sequence: arrow::compute::min(sequence).unwrap_or(0),
         max_sequence: arrow::compute::max(sequence).unwrap_or(0),
-        deletes: kinds.iter().flatten().filter(|k| RowKind::from_byte(*k).is_some_and(RowKind::is_retract)).count() as i64,
+        deletes: kinds.iter().flatten().filter(|k| RowKind::from_byte(*k).is_some_and(RowKind::is_retract)).count()
+            as i64,
     })
 }
 

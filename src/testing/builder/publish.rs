@@ -63,8 +63,7 @@ pub fn live_entries(root: &Path, snapshot: &Snapshot) -> Result<Vec<ManifestEntr
             entries.extend(decode_manifest(&read(&meta.file_name)?, &meta.file_name)?);
         }
     }
-    let gone: HashSet<_> =
-        entries.iter().filter(|e| e.kind == FileKind::Delete).map(ManifestEntry::identity).collect();
+    let gone: HashSet<_> = entries.iter().filter(|e| e.kind == FileKind::Delete).map(ManifestEntry::identity).collect();
     entries.retain(|e| e.kind == FileKind::Add && !gone.contains(&e.identity()));
     Ok(entries)
 }
