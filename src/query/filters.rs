@@ -22,6 +22,8 @@ pub fn pushdown(pin: &Pin, filter: &Expr) -> TableProviderFilterPushDown {
         within &= partition.contains(column.name.as_str());
         known &= pin.schema.field_index(&column.name).is_some();
     }
+    // the plan decides the same way which filters it applies itself
+    within &= crate::scan::exact_filters(&[filter], &pin.schema).is_ok_and(|exact| exact == [true]);
     match (some && known, within) {
         (true, true) => TableProviderFilterPushDown::Exact,
         (true, false) => TableProviderFilterPushDown::Inexact,

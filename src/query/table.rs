@@ -91,6 +91,7 @@ impl LakeTable {
             limit,
             kind: self.view.scan_kind(),
             explain: self.log.as_ref().is_some_and(|log| log.explains_files()),
+            ..ScanRequest::default()
         };
         let plan = crate::scan::plan(&self.pin, &request, &self.env.scan)
             .await

@@ -8,16 +8,37 @@
 //! identity, partitions, level visibility, buckets, key statistics, sections, value statistics and file indexes where
 //! they cannot change what a merge returns, and the limit where row counts are proven.
 
+mod bucket;
+mod condition;
+mod evolution;
+mod filters;
+mod incremental;
+mod index;
+mod live;
+mod manifests;
+mod partitions;
+mod place;
 mod plan;
+mod planner;
+mod prune;
+mod ranges;
+mod sections;
+mod stats;
+mod vectors;
 
+pub use filters::exact_filters;
+pub use incremental::{DiffBucket, DiffPlan, automatic_changes, plan_diff};
+pub use manifests::ManifestCache;
 pub use plan::{
     ChangeRange, DeletionFile, FileDecision, FileRead, PlannedFile, ScanEnv, ScanKind, ScanPlan, ScanRequest, Section,
     SectionClass, Stages, Unit,
 };
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::error::{Error, Result};
+use self::planner::{Planner, Source};
+use crate::error::Result;
 use crate::snapshot::Pin;
 
 /// Plans one read of a pinned table.
@@ -26,6 +47,23 @@ use crate::snapshot::Pin;
 /// Metadata that is missing, damaged or of a kind this reader refuses; a partition filter that fails on a partition
 /// the table has.
 pub async fn plan(pin: &Arc<Pin>, request: &ScanRequest, env: &ScanEnv) -> Result<ScanPlan> {
-    let _ = (pin, request, env);
-    Err(Error::internal("not built yet"))
+    pin.options.check_readable(&pin.schema).map_err(|error| error.with_context("table", pin.table.name()))?;
+    let mut planner = Planner::try_new(pin, request, env)?;
+    for notice in pin.options.notices(&pin.schema) {
+        planner.notice(notice);
+    }
+    let changes = incremental::change_lists(pin, request.kind).await?;
+    // what is there in the first is read from it; the second gives the other partitions
+    let (first, second) = match (&changes, &pin.primary, &pin.fallback) {
+        (None, Some(primary), _) => (primary, Some(pin)),
+        (None, None, Some(fallback)) => (pin, Some(fallback)),
+        _ => (pin, None),
+    };
+    let branch = |source: &Arc<Pin>| (!Arc::ptr_eq(source, pin)).then(|| source.table.ident().branch.clone());
+    let source = Source { pin: first, branch: branch(first), without: HashSet::new() };
+    let present = planner.add_source(source, changes.as_deref()).await?;
+    if let Some(second) = second {
+        planner.add_source(Source { pin: second, branch: branch(second), without: present }, None).await?;
+    }
+    Ok(planner.finish(pin))
 }

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use datafusion::common::config::ConfigOptions;
 use datafusion::logical_expr::Expr;
 use roaring::RoaringBitmap;
 
+use super::manifests::ManifestCache;
 use crate::snapshot::Pin;
 use crate::spec::{Bucket, Datum, ManifestEntry, SnapshotId, TableSchema};
 use crate::storage::{Location, Storage};
@@ -58,6 +60,8 @@ pub struct ScanRequest {
     pub kind: ScanKind,
     /// Whether [`ScanPlan::decisions`] is filled.
     pub explain: bool,
+    /// Settings of the session (its time zone), for functions over partition columns.
+    pub config: Option<Arc<ConfigOptions>>,
 }
 
 /// How the rows of a section are found.
@@ -333,12 +337,14 @@ impl ScanPlan {
 /// What planning shares between statements: caches and how wide it reads.
 #[derive(Debug, Clone)]
 pub struct ScanEnv {
-    /// Manifests read at the same time.
+    /// Manifests, schemas and indexes read at the same time.
     pub concurrency: usize,
+    /// Decoded manifests.
+    pub cache: Arc<ManifestCache>,
 }
 
 impl Default for ScanEnv {
     fn default() -> Self {
-        Self { concurrency: 16 }
+        Self { concurrency: 16, cache: Arc::new(ManifestCache::default()) }
     }
 }

@@ -1,0 +1,112 @@
+//! Files whose columns are spread over several files, and branches whose schemas grew apart.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::live::Live;
+use crate::error::{Error, Result};
+use crate::snapshot::Table;
+use crate::spec::TableSchema;
+
+/// Refuses files of an append table whose rows are only whole together with other files.
+///
+/// Files that cover the same row ids hold different columns of the same rows; read one by one they would double the
+/// rows. A file that covers its row ids alone is whole: columns it does not hold are null.
+pub(crate) fn check(live: &[Live]) -> Result<()> {
+    let mut ranges: Vec<(i64, i64, &str)> = Vec::new();
+    for file in live.iter().filter(|file| file.is_kept()) {
+        let meta = &file.entry.file;
+        let mut parts = meta.file_name.split('.').skip(1);
+        if let Some(part) = parts.find(|part| matches!(*part, "blob" | "vector")) {
+            return Err(Error::unsupported(format!("columns are kept in a .{part} file of their own"))
+                .with_code("ColumnFile")
+                .with_context("file", &meta.file_name)
+                .with_hint("read a snapshot or partition without such files"));
+        }
+        let Some(first) = meta.first_row_id else { continue };
+        if meta.row_count > 0 {
+            ranges.push((first, first.saturating_add(meta.row_count - 1), &meta.file_name));
+        }
+    }
+    ranges.sort_unstable();
+    let mut end: Option<(i64, &str)> = None;
+    for (first, last, name) in ranges {
+        if let Some((before, other)) = end
+            && first <= before
+        {
+            return Err(Error::unsupported(
+                "the columns of some rows are spread over several files (data-evolution.enabled)",
+            )
+            .with_code("DataEvolution")
+            .with_context("option", "data-evolution.enabled")
+            .with_context("file", format!("{other}, {name}"))
+            .with_hint("read a snapshot from before the columns were rewritten"));
+        }
+        if end.is_none_or(|(before, _)| last > before) {
+            end = Some((last, name));
+        }
+    }
+    Ok(())
+}
+
+/// A schema of another branch with the field ids of the schema rows are read with. Columns are matched by name between
+/// the two branches' current schemas, whose ids may have grown apart; columns that only the other branch ever had get
+/// ids of no column.
+pub(crate) fn aligned(
+    file_schema: Arc<TableSchema>,
+    source: &Arc<TableSchema>,
+    target: &Arc<TableSchema>,
+    table: &Table,
+) -> Result<Arc<TableSchema>> {
+    if Arc::ptr_eq(source, target) {
+        return Ok(file_schema);
+    }
+    let fault = |message: String| {
+        Err(Error::unsupported(message).with_code("BranchSchemaDiffers").with_context("table", table.name()))
+    };
+    if source.primary_keys != target.primary_keys || source.partition_keys != target.partition_keys {
+        return fault("the branches have other primary or partition keys".to_string());
+    }
+    if source.fields.len() != target.fields.len() {
+        return fault("the branches have other columns".to_string());
+    }
+    let mut ids: HashMap<i32, i32> = HashMap::new();
+    for field in &target.fields {
+        let Some(other) = source.fields.iter().find(|other| other.name == field.name) else {
+            return fault(format!("column '{}' is not in branch '{}'", field.name, table.ident().branch));
+        };
+        if !same_shape(other.data_type(), field.data_type()) {
+            return fault(format!("column '{}' has another type in branch '{}'", field.name, table.ident().branch));
+        }
+        ids.insert(other.id, field.id);
+    }
+    if ids.iter().all(|(one, other)| one == other) {
+        return Ok(file_schema);
+    }
+    let mut schema = file_schema.as_ref().clone();
+    for field in &mut schema.fields {
+        // ids start at 0: a negative one is no column's
+        field.id = ids.get(&field.id).copied().unwrap_or(-1 - field.id);
+    }
+    Ok(Arc::new(schema))
+}
+
+/// Equal but for nullability inside.
+fn same_shape(one: &crate::spec::DataType, other: &crate::spec::DataType) -> bool {
+    use crate::spec::DataType as D;
+    match (one, other) {
+        (D::Array(one), D::Array(other)) | (D::Multiset(one), D::Multiset(other)) => {
+            same_shape(&one.data_type, &other.data_type)
+        }
+        (D::Map(key, value), D::Map(other_key, other_value)) => {
+            same_shape(&key.data_type, &other_key.data_type) && same_shape(&value.data_type, &other_value.data_type)
+        }
+        (D::Row(fields), D::Row(others)) => {
+            fields.len() == others.len()
+                && fields.iter().zip(others).all(|(one, other)| {
+                    one.id == other.id && one.name == other.name && same_shape(one.data_type(), other.data_type())
+                })
+        }
+        (one, other) => one == other,
+    }
+}

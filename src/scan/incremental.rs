@@ -1,0 +1,276 @@
+//! Reads of what changed between snapshots.
+//!
+//! Changes are those of the snapshots after the first, up to and with the last. Delta: the files that APPEND snapshots
+//! added. Changelog: the changelog files of all snapshots but OVERWRITE. Both are read unmerged and nothing is hidden by
+//! level. A diff compares the final rows of two pins, bucket by bucket.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use datafusion::logical_expr::Expr;
+
+use super::filters::{Filters, Reach};
+use super::plan::{ChangeRange, PlannedFile, ScanEnv, ScanKind, ScanPlan, ScanRequest, Section, Unit};
+use crate::error::{Error, ErrorKind, Result};
+use crate::snapshot::{Pin, Table};
+use crate::spec::options::ChangelogProducer;
+use crate::spec::{Bucket, CommitKind, CoreOptions, Datum, Snapshot, SnapshotId};
+
+/// A manifest list of changes and the snapshot it belongs to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ChangeList {
+    pub(crate) snapshot: SnapshotId,
+    pub(crate) list: String,
+}
+
+/// Where changes are taken from when nothing is said: the changelog if the table makes one, else the deltas.
+pub fn automatic_changes(options: &CoreOptions, range: ChangeRange) -> ScanKind {
+    match options.changelog_producer {
+        ChangelogProducer::None => ScanKind::Delta(range),
+        _ => ScanKind::Changelog(range),
+    }
+}
+
+/// The lists of a range, oldest first.
+pub(crate) async fn change_lists(pin: &Pin, kind: ScanKind) -> Result<Option<Vec<ChangeList>>> {
+    let (range, changelog) = match kind {
+        ScanKind::Delta(range) => (range, false),
+        ScanKind::Changelog(range) => (range, true),
+        _ => return Ok(None),
+    };
+    let table = &pin.table;
+    let mut lists = Vec::new();
+    if range.upto == range.after {
+        return Ok(Some(lists));
+    }
+    if range.upto < range.after {
+        return Err(Error::invalid(format!("changes from {} to {} run backwards", range.after, range.upto))
+            .with_code("ChangeRange")
+            .with_context("table", table.name())
+            .with_hint("name the older snapshot first"));
+    }
+    // a table without snapshots has no changes, whatever the range
+    let Some(latest) = table.latest_snapshot_id().await? else { return Ok(Some(lists)) };
+    if range.upto > latest {
+        return Err(Error::not_found(format!("snapshot {} does not exist yet", range.upto))
+            .with_code("ChangeRange")
+            .with_context("table", table.name())
+            .with_hint(format!("the latest snapshot is {latest}")));
+    }
+    let mut id = range.after.0;
+    while id < range.upto.0 {
+        id += 1;
+        let snapshot = snapshot_or_changelog(table, SnapshotId(id)).await?;
+        let list = if changelog {
+            if snapshot.commit_kind == CommitKind::Overwrite { None } else { snapshot.changelog_manifest_list.clone() }
+        } else {
+            (snapshot.commit_kind == CommitKind::Append).then(|| snapshot.delta_manifest_list.clone())
+        };
+        if let Some(list) = list.filter(|list| !list.is_empty()) {
+            lists.push(ChangeList { snapshot: SnapshotId(id), list });
+        }
+    }
+    Ok(Some(lists))
+}
+
+/// A snapshot, or what is kept of it for change reads after it expired.
+async fn snapshot_or_changelog(table: &Arc<Table>, id: SnapshotId) -> Result<Arc<Snapshot>> {
+    match table.snapshot(id).await {
+        Ok(snapshot) => Ok(snapshot),
+        Err(error) if error.kind() == ErrorKind::NotFound => match table.changelog(id).await {
+            Ok(changelog) => Ok(changelog),
+            Err(missing) if missing.kind() == ErrorKind::NotFound => Err(error),
+            Err(other) => Err(other),
+        },
+        Err(error) => Err(error),
+    }
+}
+
+/// One bucket of a diff. A side is None when it has nothing there that the other lacks.
+#[derive(Debug, Clone)]
+pub struct DiffBucket {
+    /// Values of the partition columns.
+    pub partition: Arc<[Datum]>,
+    /// Bucket.
+    pub bucket: Bucket,
+    /// What the start has.
+    pub start: Option<Unit>,
+    /// What the end has.
+    pub end: Option<Unit>,
+}
+
+/// What has to be read to compare two pins of a table.
+#[derive(Debug, Clone)]
+pub struct DiffPlan {
+    /// Plan of the start; its units are in `buckets`.
+    pub start: ScanPlan,
+    /// Plan of the end.
+    pub end: ScanPlan,
+    /// Buckets that may differ.
+    pub buckets: Vec<DiffBucket>,
+    /// Files left out because both sides have them in the same place with the same vectors.
+    pub common_files: u64,
+}
+
+/// Plans the comparison of two pins.
+///
+/// Both sides are merged in full; what is left out is only what is provably the same on both: sections (append tables:
+/// files) made of the same files under the same deletion vectors. Filters on values are not used, for a row may meet
+/// them on one side only; the caller applies them to the result.
+///
+/// # Errors
+/// The tables have other keys, or a partition has another number of buckets on the two sides.
+pub async fn plan_diff(start: &Arc<Pin>, end: &Arc<Pin>, filters: &[Expr], env: &ScanEnv) -> Result<DiffPlan> {
+    let keyed = end.schema.is_primary_key_table();
+    if start.schema.primary_keys.len() != end.schema.primary_keys.len() {
+        return Err(Error::unsupported("the primary key changed between the two snapshots")
+            .with_code("PrimaryKeyChanged")
+            .with_context("table", end.table.name()));
+    }
+    let sides = [start, end].map(|pin| {
+        let sorted = Filters::try_new(filters, &pin.schema)?;
+        let usable = |number: usize| {
+            sorted
+                .conjuncts
+                .iter()
+                .filter(|conjunct| conjunct.filter == number)
+                .all(|conjunct| matches!(conjunct.reach, Reach::Partition | Reach::Key))
+        };
+        let filters = filters.iter().enumerate().filter(|(number, _)| usable(*number)).map(|(_, f)| f.clone());
+        Ok::<_, Error>(ScanRequest { filters: filters.collect(), ..ScanRequest::default() })
+    });
+    let [start_request, end_request] = sides;
+    let (start_request, end_request) = (start_request?, end_request?);
+    let (mut start, mut end) =
+        futures::try_join!(super::plan(start, &start_request, env), super::plan(end, &end_request, env))?;
+    let mut buckets: Vec<(Option<Unit>, Option<Unit>)> = Vec::new();
+    for unit in std::mem::take(&mut start.units) {
+        buckets.push((Some(unit), None));
+    }
+    for unit in std::mem::take(&mut end.units) {
+        let place = buckets.iter_mut().find(|(one, other)| {
+            other.is_none()
+                && one.as_ref().is_some_and(|one| one.partition == unit.partition && one.bucket == unit.bucket)
+        });
+        match place {
+            Some((_, slot)) => *slot = Some(unit),
+            None => buckets.push((None, Some(unit))),
+        }
+    }
+    if keyed && end.pin.options.bucket != -1 {
+        check_bucket_counts(&buckets, &end.pin)?;
+    }
+    let mut common_files = 0;
+    let buckets = buckets
+        .into_iter()
+        .filter_map(|(start, end)| {
+            let (start, end) = match (start, end) {
+                (Some(one), Some(other)) => {
+                    let (one, other) = without_common(one, other, keyed, &mut common_files);
+                    (one, other)
+                }
+                sides => sides,
+            };
+            let shown = start.as_ref().or(end.as_ref())?;
+            Some(DiffBucket { partition: Arc::clone(&shown.partition), bucket: shown.bucket, start, end })
+        })
+        .collect();
+    Ok(DiffPlan { start, end, buckets, common_files })
+}
+
+/// Rows that moved to another bucket would look deleted in one and new in the other.
+fn check_bucket_counts(buckets: &[(Option<Unit>, Option<Unit>)], pin: &Pin) -> Result<()> {
+    let mut counts: Vec<(Arc<[Datum]>, BTreeMap<bool, i32>)> = Vec::new();
+    for (start, end) in buckets {
+        for (is_end, unit) in [(false, start), (true, end)] {
+            let Some(unit) = unit else { continue };
+            if unit.total_buckets < 0 {
+                continue;
+            }
+            let known = match counts.iter_mut().find(|(partition, _)| *partition == unit.partition) {
+                Some((_, known)) => known,
+                None => {
+                    counts.push((Arc::clone(&unit.partition), BTreeMap::new()));
+                    match counts.last_mut() {
+                        Some((_, known)) => known,
+                        None => continue,
+                    }
+                }
+            };
+            known.insert(is_end, unit.total_buckets);
+        }
+    }
+    for (_, known) in counts {
+        if let (Some(start), Some(end)) = (known.get(&false), known.get(&true))
+            && start != end
+        {
+            return Err(Error::unsupported(format!(
+                "a partition has {start} buckets at the start and {end} at the end"
+            ))
+            .with_code("BucketsChanged")
+            .with_context("table", pin.table.name())
+            .with_hint("compare the two snapshots with EXCEPT"));
+        }
+    }
+    Ok(())
+}
+
+fn same_file(one: &PlannedFile, other: &PlannedFile) -> bool {
+    let vector = |file: &PlannedFile| {
+        file.deletion.as_ref().map(|vector| (vector.location.clone(), vector.offset, vector.length))
+    };
+    one.location == other.location && one.entry.file.level == other.entry.file.level && vector(one) == vector(other)
+}
+
+fn same_section(one: &Section, other: &Section) -> bool {
+    one.class == other.class
+        && one.runs.len() == other.runs.len()
+        && one.runs.iter().zip(&other.runs).all(|(one, other)| {
+            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| same_file(one, other))
+        })
+}
+
+/// The two sides without what they have in common.
+fn without_common(one: Unit, other: Unit, keyed: bool, common: &mut u64) -> (Option<Unit>, Option<Unit>) {
+    let (mut one, mut other) = (one, other);
+    if keyed {
+        // a section holds all of its keys, so equal sections give equal rows
+        let shared: Vec<bool> = one
+            .sections
+            .iter()
+            .map(|section| other.sections.iter().any(|candidate| same_section(section, candidate)))
+            .collect();
+        let mut gone: Vec<Section> = Vec::new();
+        let mut flags = shared.into_iter();
+        one.sections.retain(|section| {
+            let same = flags.next().unwrap_or(false);
+            if same {
+                gone.push(section.clone());
+            }
+            !same
+        });
+        other.sections.retain(|section| !gone.iter().any(|known| same_section(known, section)));
+        *common += gone.iter().map(|section| section.files().count() as u64).sum::<u64>();
+    } else {
+        let mut shared: Vec<Arc<PlannedFile>> = Vec::new();
+        for file in one.sections.iter().flat_map(Section::files) {
+            if other.sections.iter().flat_map(Section::files).any(|candidate| same_file(file, candidate)) {
+                shared.push(Arc::clone(file));
+            }
+        }
+        for unit in [&mut one, &mut other] {
+            for run in unit.sections.iter_mut().flat_map(|section| &mut section.runs) {
+                run.retain(|file| !shared.iter().any(|known| same_file(known, file)));
+            }
+        }
+        *common += shared.len() as u64;
+    }
+    let rest = |mut unit: Unit| {
+        for section in &mut unit.sections {
+            section.runs.retain(|run| !run.is_empty());
+        }
+        unit.sections.retain(|section| !section.runs.is_empty());
+        (!unit.sections.is_empty()).then_some(unit)
+    };
+    (rest(one), rest(other))
+}

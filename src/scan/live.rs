@@ -1,0 +1,155 @@
+//! The files a plan considers, each with what became of it.
+
+use std::sync::Arc;
+
+use super::partitions::PartitionId;
+use super::plan::{FileDecision, FileRead, Stages};
+use crate::error::{Error, Result};
+use crate::scan::stats::{widen, widens};
+use crate::spec::{DataType, Datum, ManifestEntry, SnapshotId, TableSchema};
+
+/// The step that left a file out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    Partition,
+    Level,
+    Bucket,
+    Key,
+    Value,
+    Index,
+    Vector,
+    Limit,
+}
+
+impl Stage {
+    /// Counts a file left out here.
+    pub(crate) fn count(self, stages: &mut Stages) {
+        *match self {
+            Self::Partition => &mut stages.by_partition,
+            Self::Level => &mut stages.by_level,
+            Self::Bucket => &mut stages.by_bucket,
+            Self::Key => &mut stages.by_key,
+            Self::Value => &mut stages.by_value,
+            Self::Index => &mut stages.by_index,
+            Self::Vector => &mut stages.by_vector,
+            Self::Limit => &mut stages.by_limit,
+        } += 1;
+    }
+}
+
+/// A file of the snapshot while it is planned.
+#[derive(Debug, Clone)]
+pub(crate) struct Live {
+    pub(crate) entry: Arc<ManifestEntry>,
+    pub(crate) partition: PartitionId,
+    /// Change reads: the snapshot that brought it.
+    pub(crate) snapshot: Option<SnapshotId>,
+    /// Schema it was written with, once known.
+    pub(crate) schema: Option<Arc<TableSchema>>,
+    /// Smallest and largest key in the table's types, once known.
+    pub(crate) keys: (Arc<[Datum]>, Arc<[Datum]>),
+    /// Why it is not read.
+    pub(crate) dropped: Option<(Stage, Arc<str>)>,
+}
+
+impl Live {
+    pub(crate) fn new(entry: Arc<ManifestEntry>, partition: PartitionId, snapshot: Option<SnapshotId>) -> Self {
+        let none: Arc<[Datum]> = Arc::from(Vec::new());
+        Self { entry, partition, snapshot, schema: None, keys: (Arc::clone(&none), none), dropped: None }
+    }
+
+    pub(crate) fn is_kept(&self) -> bool {
+        self.dropped.is_none()
+    }
+
+    pub(crate) fn drop_for(&mut self, stage: Stage, rule: &Arc<str>) {
+        self.dropped = Some((stage, Arc::clone(rule)));
+    }
+
+    /// Whether it is known to hold no row that takes back another. A count of zero is believed of files that a
+    /// compaction wrote above level 0, which only writers do that count; others are known to write zero always.
+    pub(crate) fn is_clean(&self) -> bool {
+        let file = &self.entry.file;
+        file.delete_row_count == Some(0) && file.file_source == Some(crate::spec::FileSource::Compact) && file.level > 0
+    }
+
+    /// The decision as shown, read or not.
+    pub(crate) fn decision(
+        &self,
+        partition: Arc<[Datum]>,
+        kept: Option<(usize, super::plan::SectionClass, &str)>,
+    ) -> FileDecision {
+        let file = &self.entry.file;
+        let (section, read, rule) = match (kept, &self.dropped) {
+            (Some((section, class, rule)), _) => (Some(section), FileRead::In(class), rule.to_string()),
+            (None, Some((_, rule))) => (None, FileRead::Dropped, rule.to_string()),
+            (None, None) => (None, FileRead::Dropped, "not needed".to_string()),
+        };
+        FileDecision {
+            file: file.file_name.clone(),
+            partition,
+            bucket: self.entry.bucket,
+            total_buckets: self.entry.total_buckets,
+            level: file.level,
+            rows: file.row_count,
+            bytes: file.file_size,
+            min_key: self.keys.0.to_vec(),
+            max_key: self.keys.1.to_vec(),
+            min_sequence: file.min_sequence_number,
+            max_sequence: file.max_sequence_number,
+            kept: kept.is_some(),
+            section,
+            read,
+            rule,
+        }
+    }
+}
+
+/// The key range of a file in the types of the table's schema.
+pub(crate) fn key_range(
+    entry: &ManifestEntry,
+    file_schema: &TableSchema,
+    schema: &TableSchema,
+) -> Result<(Arc<[Datum]>, Arc<[Datum]>)> {
+    let keys = schema.trimmed_primary_key()?;
+    let mut from: Vec<&DataType> = Vec::with_capacity(keys.len());
+    let mut to: Vec<&DataType> = Vec::with_capacity(keys.len());
+    let file_keys = file_schema.trimmed_primary_key()?;
+    for (position, index) in keys.iter().enumerate() {
+        let field = schema.fields.get(*index).ok_or_else(|| Error::internal("a key column is not in the schema"))?;
+        let file_field = file_keys
+            .get(position)
+            .and_then(|index| file_schema.fields.get(*index))
+            .filter(|file_field| file_field.id == field.id)
+            .ok_or_else(|| {
+                Error::unsupported(format!(
+                    "the primary key was another one when a data file was written (key column '{}')",
+                    field.name
+                ))
+                .with_code("PrimaryKeyChanged")
+            })?;
+        let (file_type, table_type) = (file_field.data_type(), field.data_type());
+        if file_type != table_type && !widens(file_type, table_type) {
+            return Err(Error::unsupported(format!(
+                "key column '{}' had another type when a data file was written, and its order may differ",
+                field.name
+            ))
+            .with_code("KeyTypeChanged"));
+        }
+        from.push(file_type);
+        to.push(table_type);
+    }
+    if file_keys.len() != keys.len() {
+        return Err(Error::unsupported("the primary key was another one when a data file was written")
+            .with_code("PrimaryKeyChanged"));
+    }
+    let decode = |row: &crate::spec::BinaryRow| -> Result<Arc<[Datum]>> {
+        let values = row.decode(&from)?;
+        Ok(values
+            .into_iter()
+            .zip(from.iter().zip(&to))
+            .map(|(value, (from, to))| if from == to { value } else { widen(&value, to).unwrap_or(Datum::Null) })
+            .collect())
+    };
+    Ok((decode(&entry.file.min_key)?, decode(&entry.file.max_key)?))
+}

@@ -1,0 +1,253 @@
+//! Manifest lists and manifests of a pin: read side by side, decoded once for all statements, folded by identity.
+
+use std::collections::HashSet;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::StreamExt;
+use futures::stream;
+
+use crate::error::{Error, Result};
+use crate::snapshot::{Pin, Table};
+use crate::spec::index_manifest::decode_index_manifest;
+use crate::spec::manifest::{decode_manifest, decode_manifest_list};
+use crate::spec::{DataFileMeta, FileKind, IndexFileMeta, ManifestEntry, ManifestFileMeta, SimpleStats};
+use crate::storage::Location;
+use crate::storage::cache::ByteLimitedCache;
+
+/// A manifest, decoded.
+pub(crate) type Manifest = Arc<[Arc<ManifestEntry>]>;
+
+/// Bytes of decoded manifests kept by default: about a million files.
+const DEFAULT_CACHE_BYTES: usize = 512 << 20;
+
+/// Decoded manifests by file. Manifest files never change, so an entry is good for every snapshot that names it.
+#[derive(Debug)]
+pub struct ManifestCache {
+    manifests: ByteLimitedCache<(Location, u64), Manifest>,
+    lists: ByteLimitedCache<Location, Arc<[ManifestFileMeta]>>,
+    index_manifests: ByteLimitedCache<Location, Arc<[Arc<IndexFileMeta>]>>,
+}
+
+impl ManifestCache {
+    /// Keeps at most so many bytes of decoded manifests, an eighth of it for lists and as much for index manifests; 0
+    /// keeps none.
+    pub fn new(limit_bytes: usize) -> Self {
+        let eighth = limit_bytes / 8;
+        Self {
+            manifests: ByteLimitedCache::new(limit_bytes - 2 * eighth),
+            lists: ByteLimitedCache::new(eighth),
+            index_manifests: ByteLimitedCache::new(eighth),
+        }
+    }
+
+    /// A manifest list by name.
+    pub(crate) async fn list(&self, pin: &Pin, table: &Table, name: &str) -> Result<Arc<[ManifestFileMeta]>> {
+        let location = table.manifest_location(name)?;
+        self.lists
+            .get_or_load(&location, || async {
+                let bytes = read_whole(pin, table, &location).await?;
+                let shown = location.to_string();
+                let metas = run_blocking(move || decode_manifest_list(&bytes, &shown)).await?;
+                let size = metas
+                    .iter()
+                    .map(|meta| size_of_val(meta) + meta.file_name.len() + stats_bytes(&meta.partition_stats))
+                    .sum();
+                Ok((metas.into(), size))
+            })
+            .await
+    }
+
+    /// An index manifest by name.
+    pub(crate) async fn index_manifest(
+        &self,
+        pin: &Pin,
+        table: &Table,
+        name: &str,
+    ) -> Result<Arc<[Arc<IndexFileMeta>]>> {
+        let location = table.manifest_location(name)?;
+        self.index_manifests
+            .get_or_load(&location, || async {
+                let bytes = read_whole(pin, table, &location).await?;
+                let shown = location.to_string();
+                let files = run_blocking(move || decode_index_manifest(&bytes, &shown)).await?;
+                let range = |file: &IndexFileMeta| {
+                    file.deletion_vectors
+                        .iter()
+                        .flatten()
+                        .map(|range| size_of_val(range) + range.data_file_name.len())
+                        .sum::<usize>()
+                };
+                let size = files.iter().map(|file| size_of_val(file) + file.file_name.len() + range(file)).sum();
+                Ok((files.into_iter().map(Arc::new).collect(), size))
+            })
+            .await
+    }
+
+    /// What it holds and did.
+    pub fn stats(&self) -> crate::storage::cache::CacheStats {
+        self.manifests.stats()
+    }
+
+    /// Forgets everything.
+    pub fn clear(&self) {
+        self.manifests.clear();
+        self.lists.clear();
+        self.index_manifests.clear();
+    }
+}
+
+impl Default for ManifestCache {
+    fn default() -> Self {
+        Self::new(DEFAULT_CACHE_BYTES)
+    }
+}
+
+/// A metadata file of a pin; if it is gone, the pin has expired or the table is damaged.
+async fn read_whole(pin: &Pin, table: &Table, location: &Location) -> Result<Bytes> {
+    match table.storage().read_opt(location).await? {
+        Some(bytes) => Ok(bytes),
+        None => Err(pin.missing_file(location).await),
+    }
+}
+
+/// Manifests as read: entries, and how many manifests came from the cache.
+pub(crate) struct ManifestsRead {
+    /// In the order asked for.
+    pub(crate) manifests: Vec<Manifest>,
+    /// How many needed no reading.
+    pub(crate) cached: u64,
+}
+
+/// Reads manifests, at most `concurrency` at a time.
+pub(crate) async fn read_manifests(
+    pin: &Arc<Pin>,
+    table: &Arc<Table>,
+    metas: Vec<ManifestFileMeta>,
+    cache: &Arc<ManifestCache>,
+    concurrency: usize,
+) -> Result<ManifestsRead> {
+    let mut cached = 0u64;
+    let mut manifests: Vec<Option<Manifest>> = Vec::with_capacity(metas.len());
+    let mut missing = Vec::new();
+    for (index, meta) in metas.into_iter().enumerate() {
+        let key = (table.manifest_location(&meta.file_name)?, meta.file_size);
+        let known = cache.manifests.get(&key);
+        cached += u64::from(known.is_some());
+        if known.is_none() {
+            missing.push((index, key));
+        }
+        manifests.push(known);
+    }
+    let mut reads = stream::iter(missing.into_iter().map(|(index, key)| {
+        let (pin, table, cache) = (Arc::clone(pin), Arc::clone(table), Arc::clone(cache));
+        async move {
+            let manifest = cache.manifests.get_or_load(&key, || load(&pin, &table, &key.0)).await?;
+            Ok::<_, Error>((index, manifest))
+        }
+    }))
+    .buffer_unordered(concurrency.max(1));
+    while let Some(read) = reads.next().await {
+        let (index, manifest) = read?;
+        if let Some(slot) = manifests.get_mut(index) {
+            *slot = Some(manifest);
+        }
+    }
+    let manifests = manifests.into_iter().flatten().collect();
+    Ok(ManifestsRead { manifests, cached })
+}
+
+async fn load(pin: &Pin, table: &Table, location: &Location) -> Result<(Manifest, usize)> {
+    let bytes = read_whole(pin, table, location).await?;
+    // decoding is pure work: keep it off the threads that wait for storage
+    let shown = location.to_string();
+    let entries = run_blocking(move || decode_manifest(&bytes, &shown)).await?;
+    let size = entries.iter().map(entry_bytes).sum();
+    Ok((entries.into_iter().map(Arc::new).collect(), size))
+}
+
+/// Runs pure work on a thread for it, so that manifests decode on every core.
+pub(crate) async fn run_blocking<T, F>(work: F) -> Result<T>
+where
+    T: Send + 'static,
+    F: FnOnce() -> Result<T> + Send + 'static,
+{
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(error) => Err(Error::internal("reading metadata was interrupted").with_source(error)),
+    }
+}
+
+fn stats_bytes(stats: &SimpleStats) -> usize {
+    stats.min_values.0.len() + stats.max_values.0.len() + stats.null_counts.len() * size_of::<Option<i64>>()
+}
+
+/// About how much memory an entry takes.
+fn entry_bytes(entry: &ManifestEntry) -> usize {
+    let file = &entry.file;
+    let texts = |list: &Option<Vec<String>>| list.iter().flatten().map(|text| text.len() + 24).sum::<usize>();
+    size_of::<ManifestEntry>()
+        + 16
+        + entry.partition.0.len()
+        + file.file_name.len()
+        + file.min_key.0.len()
+        + file.max_key.0.len()
+        + stats_bytes(&file.key_stats)
+        + stats_bytes(&file.value_stats)
+        + file.extra_files.iter().map(|name| name.len() + 24).sum::<usize>()
+        + file.embedded_index.as_ref().map_or(0, |index| index.len())
+        + texts(&file.value_stats_cols)
+        + texts(&file.write_cols)
+        + file.external_path.as_ref().map_or(0, String::len)
+}
+
+/// An entry compared by what identifies its file, nothing copied.
+struct Identity<'a>(&'a ManifestEntry);
+
+impl Identity<'_> {
+    fn file(&self) -> &DataFileMeta {
+        &self.0.file
+    }
+}
+
+impl PartialEq for Identity<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        let (one, two) = (self.file(), other.file());
+        one.file_name == two.file_name
+            && one.level == two.level
+            && self.0.bucket == other.0.bucket
+            && self.0.partition == other.0.partition
+            && one.extra_files == two.extra_files
+            && one.embedded_index == two.embedded_index
+            && one.external_path == two.external_path
+    }
+}
+
+impl Eq for Identity<'_> {}
+
+impl Hash for Identity<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        // names are unique in all but constructed tables; the rest is left to the comparison
+        self.file().file_name.hash(state);
+        self.file().level.hash(state);
+        self.0.bucket.hash(state);
+    }
+}
+
+/// The live files: entries added and not deleted, whatever the order of the manifests. A file added again after its
+/// deletion stays invisible, one added twice is there twice, as in the reference implementation.
+pub(crate) fn fold(manifests: &[Manifest]) -> Vec<Arc<ManifestEntry>> {
+    let deleted: HashSet<Identity<'_>> = manifests
+        .iter()
+        .flat_map(|manifest| manifest.iter())
+        .filter(|entry| entry.kind == FileKind::Delete)
+        .map(|entry| Identity(entry))
+        .collect();
+    added(manifests).filter(|entry| deleted.is_empty() || !deleted.contains(&Identity(entry))).map(Arc::clone).collect()
+}
+
+/// The entries that add a file.
+pub(crate) fn added(manifests: &[Manifest]) -> impl Iterator<Item = &Arc<ManifestEntry>> {
+    manifests.iter().flat_map(|manifest| manifest.iter()).filter(|entry| entry.kind == FileKind::Add)
+}

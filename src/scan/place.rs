@@ -1,0 +1,90 @@
+//! Where the files of a plan lie.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::partitions::PartitionId;
+use super::plan::DeletionFile;
+use super::vectors::VectorPlace;
+use crate::error::{Error, Result};
+use crate::snapshot::Table;
+use crate::spec::partition_path::{bucket_dir, partition_dir};
+use crate::spec::{Bucket, CoreOptions, DataType, Datum, ManifestEntry, TableSchema};
+use crate::storage::{Location, Storage};
+
+/// Folders of buckets, each derived once from the partition's values.
+pub(crate) struct Places<'a> {
+    table: &'a Arc<Table>,
+    schema: &'a TableSchema,
+    options: &'a CoreOptions,
+    buckets: HashMap<(PartitionId, i32), Location>,
+}
+
+impl<'a> Places<'a> {
+    pub(crate) fn new(table: &'a Arc<Table>, schema: &'a TableSchema, options: &'a CoreOptions) -> Self {
+        Self { table, schema, options, buckets: HashMap::new() }
+    }
+
+    /// A data file: its external path as written, else its bucket's folder.
+    pub(crate) async fn data_file(
+        &mut self,
+        entry: &ManifestEntry,
+        number: PartitionId,
+        partition: &[Datum],
+    ) -> Result<(Arc<Storage>, Location)> {
+        if let Some(path) = &entry.file.external_path {
+            return self.table.storage().resolve(path).await;
+        }
+        let folder = self.bucket_folder(entry.bucket, number, partition)?;
+        Ok((Arc::clone(self.table.storage()), folder.join(&entry.file.file_name)?))
+    }
+
+    /// An index file that holds a deletion vector.
+    pub(crate) async fn deletion_file(
+        &mut self,
+        place: &VectorPlace,
+        bucket: Bucket,
+        number: PartitionId,
+        partition: &[Datum],
+    ) -> Result<DeletionFile> {
+        let index = &place.index;
+        let (storage, location) = match &index.external_path {
+            Some(path) => self.table.storage().resolve(path).await?,
+            None if self.options.index_file_in_data_file_dir && self.schema.is_primary_key_table() => (
+                Arc::clone(self.table.storage()),
+                self.bucket_folder(bucket, number, partition)?.join(&index.file_name)?,
+            ),
+            None => (Arc::clone(self.table.storage()), self.table.index_location(&index.file_name)?),
+        };
+        let cardinality = match place.range.cardinality {
+            Some(count) => Some(u64::try_from(count).map_err(|_| {
+                Error::corrupt(format!("a deletion vector of {count} rows"))
+                    .with_context("file", &place.range.data_file_name)
+            })?),
+            None => None,
+        };
+        Ok(DeletionFile { location, storage, offset: place.range.offset, length: place.range.length, cardinality })
+    }
+
+    /// Folder of a bucket.
+    fn bucket_folder(&mut self, bucket: Bucket, number: PartitionId, partition: &[Datum]) -> Result<Location> {
+        if let Some(known) = self.buckets.get(&(number, bucket.0)) {
+            return Ok(known.clone());
+        }
+        let names: Vec<&str> = self.schema.partition_keys.iter().map(String::as_str).collect();
+        let types: Vec<&DataType> = self
+            .schema
+            .partition_indices()?
+            .into_iter()
+            .filter_map(|index| self.schema.fields.get(index))
+            .map(|field| field.data_type())
+            .collect();
+        let mut folder = self.table.root().clone();
+        if let Some(directory) = &self.options.data_file_path_directory {
+            folder = folder.join(directory)?;
+        }
+        folder = folder.join(&partition_dir(&names, partition, &types, self.options)?)?.join(&bucket_dir(bucket))?;
+        self.buckets.insert((number, bucket.0), folder.clone());
+        Ok(folder)
+    }
+}

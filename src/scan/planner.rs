@@ -1,0 +1,853 @@
+//! The steps of a plan, in order.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use futures::StreamExt;
+use futures::stream;
+
+use super::bucket::BucketKey;
+use super::evolution;
+use super::filters::{Conjunct, Filters, Reach};
+use super::incremental::ChangeList;
+use super::index::{ask, index_predicate};
+use super::live::{Live, Stage, key_range};
+use super::manifests::{Manifest, added, fold, read_manifests};
+use super::partitions::{PartitionId, Partitions, evaluate, evaluate_all};
+use super::place::Places;
+use super::plan::{PlannedFile, ScanEnv, ScanKind, ScanPlan, ScanRequest, Section, SectionClass, Stages, Unit};
+use super::prune::{BoundsTable, Pruner};
+use super::ranges::ManifestFilter;
+use super::sections::{Draft, MergeFacts, cut, join_neighbours};
+use super::stats::{Bounds, key_bounds, value_bounds};
+use super::vectors::Vectors;
+use crate::error::{Error, Result};
+use crate::snapshot::{Pin, Table};
+use crate::spec::file_index::{IndexPredicate, IndexVerdict};
+use crate::spec::options::MergeEngine;
+use crate::spec::{Bucket, Datum, ManifestEntry, ManifestFileMeta, SchemaId, SnapshotId, TableSchema};
+
+/// One table state of a plan: the pin itself, or the branch that fills its missing partitions.
+pub(crate) struct Source<'a> {
+    /// Where files come from.
+    pub(crate) pin: &'a Arc<Pin>,
+    /// The branch, when it is not the one asked for.
+    pub(crate) branch: Option<String>,
+    /// Partitions another source gives.
+    pub(crate) without: HashSet<PartitionId>,
+}
+
+/// What is common to all sources of a plan.
+pub(crate) struct Planner<'a> {
+    request: &'a ScanRequest,
+    env: &'a ScanEnv,
+    /// Schema the rows are read with.
+    schema: Arc<TableSchema>,
+    filters: Filters,
+    partitions: Partitions,
+    stages: Stages,
+    notices: Vec<String>,
+    units: Vec<Unit>,
+    /// Files considered, with the section of those kept.
+    considered: Vec<(Live, Option<Kept>)>,
+}
+
+/// Where a kept file ended.
+struct Kept {
+    unit: usize,
+    section: usize,
+    class: SectionClass,
+    rule: Arc<str>,
+}
+
+/// Sections of one bucket while they are planned.
+struct BucketDraft {
+    partition: PartitionId,
+    bucket: i32,
+    sections: Vec<Draft>,
+    /// A filter left out a file of it.
+    reduced: bool,
+}
+
+impl<'a> Planner<'a> {
+    pub(crate) fn try_new(pin: &Arc<Pin>, request: &'a ScanRequest, env: &'a ScanEnv) -> Result<Self> {
+        Ok(Self {
+            request,
+            env,
+            schema: Arc::clone(&pin.schema),
+            filters: Filters::try_new(&request.filters, &pin.schema)?,
+            partitions: Partitions::try_new(&pin.schema, request.config.clone())?,
+            stages: Stages::default(),
+            notices: Vec::new(),
+            units: Vec::new(),
+            considered: Vec::new(),
+        })
+    }
+
+    /// Plans the files of one source. Returns the partitions it has, after the partition filter.
+    pub(crate) async fn add_source(
+        &mut self,
+        source: Source<'_>,
+        changes: Option<&[ChangeList]>,
+    ) -> Result<HashSet<PartitionId>> {
+        let pin = source.pin;
+        let table = Arc::clone(&pin.table);
+        let mut live = match changes {
+            Some(lists) => self.changed_files(pin, &table, lists).await?,
+            None => self.snapshot_files(pin, &table).await?,
+        };
+        self.stages.files += live.len() as u64;
+        self.stages.rows += live.iter().map(|file| u64::try_from(file.entry.file.row_count).unwrap_or(0)).sum::<u64>();
+
+        self.filter_partitions(&mut live)?;
+        let present: HashSet<PartitionId> =
+            live.iter().filter(|file| file.is_kept()).map(|file| file.partition).collect();
+        if !source.without.is_empty() {
+            let rule: Arc<str> = "the other branch has this partition".into();
+            drop_where(&mut live, Stage::Partition, &rule, |file| source.without.contains(&file.partition));
+        }
+        self.load_schemas(pin, &table, &mut live).await?;
+        let keyed = self.schema.is_primary_key_table();
+        if keyed {
+            self.load_keys(&table, &mut live)?;
+            self.filter_levels(pin, &mut live)?;
+        }
+        self.filter_scan_bucket(pin, &mut live);
+        let verdicts = self.partition_values()?;
+        self.filter_buckets(pin, &mut live, &verdicts)?;
+        if !keyed {
+            evolution::check(&live).map_err(|error| error.with_context("table", table.name()))?;
+        }
+        let unmerged = self.request.kind.is_unmerged();
+        if keyed {
+            self.judge(&mut live, Reach::Key, Stage::Key, &verdicts, |_| true);
+        }
+
+        let wants_vectors = !unmerged && (!keyed || pin.options.deletion_vectors_enabled);
+        let vectors = if wants_vectors && live.iter().any(Live::is_kept) {
+            Vectors::read(pin, &table, &self.env.cache, &mut self.partitions).await?
+        } else {
+            Vectors::default()
+        };
+        let mut buckets = self.cut_buckets(pin, &table, &live)?;
+        if unmerged {
+            // value statistics of change files never prune; Java keeps them as well
+        } else if keyed {
+            self.judge_sections(&mut live, &mut buckets, &verdicts, pin.options.merge_engine);
+        } else {
+            self.judge(&mut live, Reach::Value, Stage::Value, &verdicts, |_| true);
+        }
+        let mut planned = self.place_files(pin, &table, &mut live, &vectors).await?;
+        if !unmerged && pin.options.file_index_read_enabled {
+            self.ask_indexes(pin, &mut live, &buckets, &mut planned, &verdicts).await?;
+        }
+        self.assemble(source.branch, live, buckets, planned);
+        Ok(present)
+    }
+
+    /// Reads the manifests of the pinned snapshot and folds them.
+    async fn snapshot_files(&mut self, pin: &Arc<Pin>, table: &Arc<Table>) -> Result<Vec<Live>> {
+        let Some(snapshot) = &pin.snapshot else { return Ok(Vec::new()) };
+        let (base, delta) = futures::try_join!(
+            self.env.cache.list(pin, table, &snapshot.base_manifest_list),
+            self.env.cache.list(pin, table, &snapshot.delta_manifest_list)
+        )?;
+        self.stages.manifest_lists += 2;
+        let metas: Vec<ManifestFileMeta> = base.iter().chain(delta.iter()).cloned().collect();
+        let manifests = self.read_metas(pin, table, metas).await?;
+        fold(&manifests)
+            .into_iter()
+            .map(|entry| self.enter(entry, None))
+            .collect::<Result<Vec<Live>>>()
+            .map_err(|error| error.with_context("table", table.name()))
+    }
+
+    /// Reads the files that lists of changes add.
+    async fn changed_files(&mut self, pin: &Arc<Pin>, table: &Arc<Table>, lists: &[ChangeList]) -> Result<Vec<Live>> {
+        let mut live = Vec::new();
+        for change in lists {
+            let metas = self.env.cache.list(pin, table, &change.list).await?;
+            self.stages.manifest_lists += 1;
+            let manifests = self.read_metas(pin, table, metas.to_vec()).await?;
+            for entry in added(&manifests) {
+                live.push(self.enter(Arc::clone(entry), Some(change.snapshot))?);
+            }
+        }
+        Ok(live)
+    }
+
+    fn enter(&mut self, entry: Arc<ManifestEntry>, snapshot: Option<SnapshotId>) -> Result<Live> {
+        let partition = self
+            .partitions
+            .intern(&entry.partition)
+            .map_err(|error| error.with_context("file", &entry.file.file_name))?;
+        Ok(Live::new(entry, partition, snapshot))
+    }
+
+    async fn read_metas(
+        &mut self,
+        pin: &Arc<Pin>,
+        table: &Arc<Table>,
+        metas: Vec<ManifestFileMeta>,
+    ) -> Result<Vec<Manifest>> {
+        self.stages.manifests += metas.len() as u64;
+        let filter = ManifestFilter::try_new(&self.filters, &self.schema, &pin.options, self.request.kind)?;
+        let wanted = filter.keep(&metas, &self.partitions)?;
+        let pruned = wanted.iter().filter(|keep| !**keep).count() as u64;
+        self.stages.manifests_pruned += pruned;
+        // an explanation names every file, those of manifests left out too
+        let metas = if self.request.explain {
+            metas
+        } else {
+            metas.into_iter().zip(wanted).filter_map(|(meta, keep)| keep.then_some(meta)).collect()
+        };
+        let read = read_manifests(pin, table, metas, &self.env.cache, self.env.concurrency).await?;
+        self.stages.manifests_cached += read.cached;
+        self.stages.entries += read.manifests.iter().map(|manifest| manifest.len() as u64).sum::<u64>();
+        Ok(read.manifests)
+    }
+
+    /// Evaluates the conditions on partitions, exactly, on the partitions there are.
+    fn filter_partitions(&mut self, live: &mut [Live]) -> Result<()> {
+        let exact: Vec<&Conjunct> =
+            self.filters.conjuncts.iter().filter(|conjunct| conjunct.reach == Reach::Partition).collect();
+        if exact.is_empty() || self.partitions.len() == 0 {
+            return Ok(());
+        }
+        let compiled =
+            exact.iter().map(|conjunct| self.partitions.compile(&conjunct.expr)).collect::<Result<Vec<_>>>()?;
+        let dropped = evaluate_all(&compiled, &self.partitions.batch()?)
+            .map_err(|error| error.with_context("filter", "on partition columns"))?;
+        let rules: Vec<Arc<str>> =
+            exact.iter().map(|conjunct| format!("partition does not meet {}", conjunct.text).into()).collect();
+        for file in live.iter_mut() {
+            if let Some(rule) = dropped.get(file.partition).copied().flatten().and_then(|number| rules.get(number)) {
+                file.drop_for(Stage::Partition, rule);
+            }
+        }
+        Ok(())
+    }
+
+    /// The values of expressions over partition columns inside other conditions, per expression and partition; None
+    /// where it cannot be evaluated, which then decides nothing.
+    fn partition_values(&self) -> Result<Vec<Vec<Option<bool>>>> {
+        if self.filters.partition_exprs.is_empty() || self.partitions.len() == 0 {
+            return Ok(vec![Vec::new(); self.filters.partition_exprs.len()]);
+        }
+        let batch = self.partitions.batch()?;
+        Ok(self
+            .filters
+            .partition_exprs
+            .iter()
+            .map(|expr| match self.partitions.compile(expr).and_then(|compiled| evaluate(&compiled, &batch)) {
+                Ok(values) => values.into_iter().map(Some).collect(),
+                Err(_) => vec![None; batch.num_rows()],
+            })
+            .collect())
+    }
+
+    async fn load_schemas(&self, pin: &Arc<Pin>, table: &Arc<Table>, live: &mut [Live]) -> Result<()> {
+        let ids: BTreeSet<SchemaId> =
+            live.iter().filter(|file| file.is_kept()).map(|file| file.entry.file.schema_id).collect();
+        let mut schemas: HashMap<SchemaId, Arc<TableSchema>> = HashMap::new();
+        let mut reads = stream::iter(ids.into_iter().map(|id| {
+            let (pin, table) = (Arc::clone(pin), Arc::clone(table));
+            async move {
+                let schema = if id == pin.schema.id { Arc::clone(&pin.schema) } else { table.schema(id).await? };
+                Ok::<_, Error>((id, schema))
+            }
+        }))
+        .buffer_unordered(self.env.concurrency.max(1));
+        while let Some(read) = reads.next().await {
+            let (id, schema) = read?;
+            schemas.insert(id, evolution::aligned(schema, &pin.schema, &self.schema, table)?);
+        }
+        for file in live.iter_mut().filter(|file| file.is_kept()) {
+            file.schema = schemas.get(&file.entry.file.schema_id).map(Arc::clone);
+        }
+        Ok(())
+    }
+
+    fn load_keys(&self, table: &Arc<Table>, live: &mut [Live]) -> Result<()> {
+        for file in live.iter_mut() {
+            let Some(schema) = &file.schema else { continue };
+            file.keys = key_range(&file.entry, schema, &self.schema).map_err(|error| {
+                error.with_context("table", table.name()).with_context("file", &file.entry.file.file_name)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Hides levels and buckets that a read of this kind does not see, and says how much that is.
+    fn filter_levels(&mut self, pin: &Arc<Pin>, live: &mut [Live]) -> Result<()> {
+        let options = &pin.options;
+        let postpone: Arc<str> = "the postpone bucket is hidden until it is compacted".into();
+        let hidden = drop_where(live, Stage::Level, &postpone, |file| file.entry.bucket.0 < 0);
+        self.notice_hidden(&postpone, hidden);
+        match self.request.kind {
+            ScanKind::Delta(_) | ScanKind::Changelog(_) => {}
+            ScanKind::ReadOptimized => {
+                let rule: Arc<str> = format!("below the top level {} ($ro)", options.max_level).into();
+                drop_where(live, Stage::Level, &rule, |file| file.entry.file.level != options.max_level);
+            }
+            ScanKind::Full | ScanKind::FullWithDeletes => {
+                let facts = MergeFacts::new(options, self.request.kind.keeps_deletes());
+                let mut hidden: BTreeMap<&'static str, (u64, u64)> = BTreeMap::new();
+                for file in live.iter_mut().filter(|file| file.is_kept() && file.entry.file.level == 0) {
+                    let rule = file.schema.as_deref().and_then(|schema| facts.hides_level_0(schema));
+                    if let Some(rule) = rule {
+                        let count = hidden.entry(rule).or_default();
+                        count.0 += 1;
+                        count.1 += u64::try_from(file.entry.file.row_count).unwrap_or(0);
+                        file.drop_for(Stage::Level, &rule.into());
+                    }
+                }
+                for (rule, count) in hidden {
+                    self.notice_hidden(rule, count);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn notice_hidden(&mut self, rule: &str, (files, rows): (u64, u64)) {
+        if files > 0 {
+            let plural =
+                |count: u64, one: &str| if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") };
+            self.notices.push(format!("{rule}: {}, {} not read", plural(files, "file"), plural(rows, "row")));
+        }
+    }
+
+    /// `scan.bucket`: one bucket only.
+    fn filter_scan_bucket(&self, pin: &Arc<Pin>, live: &mut [Live]) {
+        if let Some(bucket) = pin.options.scan.bucket {
+            let rule: Arc<str> = format!("option scan.bucket = {bucket}").into();
+            drop_where(live, Stage::Bucket, &rule, |file| file.entry.bucket.0 != bucket);
+        }
+    }
+
+    /// Drops buckets that cannot hold the keys asked for.
+    fn filter_buckets(&mut self, pin: &Arc<Pin>, live: &mut [Live], verdicts: &[Vec<Option<bool>>]) -> Result<()> {
+        let Some(key) = BucketKey::try_new(&self.schema, &pin.options)? else { return Ok(()) };
+        let condition = self.filters.on_rows();
+        // partition, bucket count → buckets that remain
+        let mut wanted: HashMap<(PartitionId, i32), Option<(BTreeSet<i32>, Arc<str>)>> = HashMap::new();
+        let mut keys: HashMap<PartitionId, Option<Arc<Vec<Vec<Datum>>>>> = HashMap::new();
+        for file in live.iter_mut().filter(|file| file.is_kept()) {
+            let (partition, total) = (file.partition, file.entry.total_buckets);
+            if total <= 0 || !file.schema.as_deref().is_some_and(|schema| key.same_types(&self.schema, schema)) {
+                continue;
+            }
+            let remaining = match wanted.get(&(partition, total)) {
+                Some(known) => known,
+                None => {
+                    let keys = keys.entry(partition).or_insert_with(|| {
+                        key.keys(&condition, &|number| value_of(verdicts, number, partition)).map(Arc::new)
+                    });
+                    let buckets = match keys {
+                        Some(keys) => key.buckets(keys, total)?,
+                        None => None,
+                    };
+                    let found = buckets.map(|buckets| {
+                        let list: Vec<String> = buckets.iter().map(i32::to_string).collect();
+                        let rule = if list.is_empty() {
+                            "no key of this partition meets the filter".to_string()
+                        } else {
+                            format!("the filter's keys are in bucket {} of {total}", list.join(", "))
+                        };
+                        (buckets, rule.into())
+                    });
+                    wanted.entry((partition, total)).or_insert(found)
+                }
+            };
+            if let Some((buckets, rule)) = remaining
+                && !buckets.contains(&file.entry.bucket.0)
+            {
+                let rule = Arc::clone(rule);
+                file.drop_for(Stage::Bucket, &rule);
+            }
+        }
+        Ok(())
+    }
+
+    /// Holds conditions against the statistics of files that `which` admits and drops those they contradict.
+    fn judge(
+        &self,
+        live: &mut [Live],
+        reach: Reach,
+        stage: Stage,
+        verdicts: &[Vec<Option<bool>>],
+        which: impl Fn(usize) -> bool,
+    ) {
+        for (conjunct, pruner) in self.pruners(|known| known == reach) {
+            let files: Vec<usize> = live
+                .iter()
+                .enumerate()
+                .filter(|(number, file)| file.is_kept() && which(*number))
+                .map(|(number, _)| number)
+                .collect();
+            let verdict = self.may_match(pruner, &files, live, verdicts);
+            let rule: Arc<str> = match stage {
+                Stage::Key => format!("key statistics exclude {}", conjunct.text),
+                _ => format!("value statistics exclude {}", conjunct.text),
+            }
+            .into();
+            for (number, keep) in files.into_iter().zip(verdict) {
+                if !keep && let Some(file) = live.get_mut(number) {
+                    file.drop_for(stage, &rule);
+                }
+            }
+        }
+    }
+
+    fn pruners(&self, wanted: impl Fn(Reach) -> bool) -> impl Iterator<Item = (&Conjunct, &Pruner)> {
+        self.filters
+            .conjuncts
+            .iter()
+            .filter(move |conjunct| wanted(conjunct.reach))
+            .filter_map(|conjunct| Some((conjunct, conjunct.pruner.as_ref()?)))
+    }
+
+    /// For each of `files` whether a row of it may meet the pruner's condition.
+    fn may_match(&self, pruner: &Pruner, files: &[usize], live: &[Live], verdicts: &[Vec<Option<bool>>]) -> Vec<bool> {
+        let found: Vec<&Live> = files.iter().filter_map(|number| live.get(*number)).collect();
+        let rows = found.iter().map(|file| u64::try_from(file.entry.file.row_count).ok()).collect();
+        let mut table = BoundsTable::new(rows);
+        let keys = if self.schema.is_primary_key_table() {
+            self.schema.trimmed_primary_key().unwrap_or_default()
+        } else {
+            Vec::new()
+        };
+        for column in pruner.columns() {
+            let Some(field) = self.schema.fields.get(*column) else { continue };
+            let bounds = found
+                .iter()
+                .map(|file| {
+                    let Some(schema) = &file.schema else { return Bounds::unknown() };
+                    let meta = &file.entry.file;
+                    if keys.contains(column) {
+                        let bounds = key_bounds(meta, schema, field, true);
+                        if bounds != Bounds::unknown() {
+                            return bounds;
+                        }
+                    }
+                    value_bounds(meta, schema, field)
+                })
+                .collect();
+            table.add(&field.name, field.data_type(), bounds);
+        }
+        for number in pruner.partitions() {
+            let values = found.iter().map(|file| value_of(verdicts, *number, file.partition)).collect();
+            table.add_partition_value(*number, values);
+        }
+        pruner.may_match(&table)
+    }
+
+    /// Sections of every bucket that has files.
+    fn cut_buckets(&self, pin: &Arc<Pin>, table: &Arc<Table>, live: &[Live]) -> Result<Vec<BucketDraft>> {
+        let keyed = self.schema.is_primary_key_table();
+        let facts = MergeFacts::new(&pin.options, self.request.kind.keeps_deletes());
+        let mut files: BTreeMap<(PartitionId, i32), (Vec<usize>, bool)> = BTreeMap::new();
+        for (number, file) in live.iter().enumerate() {
+            let bucket = files.entry((file.partition, file.entry.bucket.0)).or_default();
+            match file.dropped {
+                None => bucket.0.push(number),
+                Some((Stage::Key, _)) => bucket.1 = true,
+                Some(_) => {}
+            }
+        }
+        let mut drafts = Vec::new();
+        for ((partition, bucket), (mut files, reduced)) in files {
+            if files.is_empty() {
+                continue;
+            }
+            let sections = if self.request.kind.is_unmerged() {
+                let class = if keyed { SectionClass::KindOnly } else { SectionClass::Raw };
+                let rule: Arc<str> = "changes are read as written".into();
+                vec![Draft { class, runs: vec![files], alone: true, rule }]
+            } else if keyed {
+                cut(&files, live, &facts).map_err(|error| error.with_context("table", table.name()))?
+            } else {
+                // the order of writing, as far as the files tell it
+                files.sort_by_key(|number| live.get(*number).map_or(0, |file| file.entry.file.min_sequence_number));
+                let rule: Arc<str> = "append tables are read as written".into();
+                vec![Draft { class: SectionClass::Raw, runs: vec![files], alone: true, rule }]
+            };
+            drafts.push(BucketDraft { partition, bucket, sections, reduced });
+        }
+        Ok(drafts)
+    }
+
+    /// Value statistics of a primary-key table: single files only where files are judged alone; elsewhere a section goes
+    /// whole or not at all, and not where merged values exist in no file.
+    fn judge_sections(
+        &self,
+        live: &mut [Live],
+        buckets: &mut [BucketDraft],
+        verdicts: &[Vec<Option<bool>>],
+        engine: MergeEngine,
+    ) {
+        let alone: HashSet<usize> = buckets
+            .iter()
+            .flat_map(|bucket| &bucket.sections)
+            .filter(|section| section.alone)
+            .flat_map(Draft::files)
+            .collect();
+        self.judge(live, Reach::Value, Stage::Value, verdicts, |number| alone.contains(&number));
+        if !matches!(engine, MergeEngine::Deduplicate | MergeEngine::FirstRow) {
+            return;
+        }
+        for (conjunct, pruner) in self.pruners(|reach| reach == Reach::Value) {
+            let together: Vec<usize> = buckets
+                .iter()
+                .flat_map(|bucket| &bucket.sections)
+                .filter(|section| !section.alone)
+                .flat_map(Draft::files)
+                .filter(|number| live.get(*number).is_some_and(Live::is_kept))
+                .collect();
+            let verdict = self.may_match(pruner, &together, live, verdicts);
+            let matching: HashSet<usize> =
+                together.iter().zip(verdict).filter_map(|(number, keep)| keep.then_some(*number)).collect();
+            let rule: Arc<str> =
+                format!("value statistics of all files that share keys exclude {}", conjunct.text).into();
+            for section in buckets.iter().flat_map(|bucket| &bucket.sections).filter(|section| !section.alone) {
+                if section.files().any(|number| matching.contains(&number)) {
+                    continue;
+                }
+                for number in section.files() {
+                    if let Some(file) = live.get_mut(number)
+                        && file.is_kept()
+                    {
+                        file.drop_for(Stage::Value, &rule);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Locations and deletion vectors of the files kept so far.
+    async fn place_files(
+        &self,
+        pin: &Arc<Pin>,
+        table: &Arc<Table>,
+        live: &mut [Live],
+        vectors: &Vectors,
+    ) -> Result<HashMap<usize, PlannedFile>> {
+        let mut places = Places::new(table, &self.schema, &pin.options);
+        let mut planned = HashMap::new();
+        let all_deleted: Arc<str> = "its deletion vector names every row".into();
+        for (number, file) in live.iter_mut().enumerate() {
+            if !file.is_kept() {
+                continue;
+            }
+            let partition = self.partitions.values(file.partition);
+            let schema = file.schema.as_ref().ok_or_else(|| Error::internal("a file's schema was not loaded"))?;
+            let entry = &file.entry;
+            let (storage, location) = places.data_file(entry, file.partition, &partition).await?;
+            let vector = vectors.of(file.partition, entry.bucket.0, &entry.file.file_name);
+            let deletion = match vector {
+                Some(vector) => Some(places.deletion_file(vector, entry.bucket, file.partition, &partition).await?),
+                None => None,
+            };
+            let found = PlannedFile {
+                entry: Arc::clone(entry),
+                location,
+                storage,
+                deletion,
+                index_rows: None,
+                file_schema: Arc::clone(schema),
+                partition,
+                min_key: Arc::clone(&file.keys.0),
+                max_key: Arc::clone(&file.keys.1),
+                snapshot: file.snapshot,
+            };
+            if found.deletion.is_some() && found.rows_after_vector() == Some(0) {
+                file.drop_for(Stage::Vector, &all_deleted);
+                continue;
+            }
+            planned.insert(number, found);
+        }
+        Ok(planned)
+    }
+
+    /// Asks the file indexes of files that are judged alone.
+    async fn ask_indexes(
+        &self,
+        pin: &Arc<Pin>,
+        live: &mut [Live],
+        buckets: &[BucketDraft],
+        planned: &mut HashMap<usize, PlannedFile>,
+        verdicts: &[Vec<Option<bool>>],
+    ) -> Result<()> {
+        let condition = self.filters.on_rows();
+        if condition == super::condition::Condition::Unknown {
+            return Ok(());
+        }
+        let mut questions: Vec<(usize, IndexPredicate)> = Vec::new();
+        for number in buckets.iter().flat_map(|bucket| &bucket.sections).filter(|s| s.alone).flat_map(Draft::files) {
+            let (Some(file), Some(found)) = (live.get(number), planned.get(&number)) else { continue };
+            let meta = &file.entry.file;
+            if meta.embedded_index.is_none() && meta.extra_files.is_empty() {
+                continue;
+            }
+            let orc = meta.file_name.ends_with(".orc");
+            let partition = file.partition;
+            let predicate = index_predicate(&condition, &self.schema, &found.file_schema, orc, &|expression| {
+                value_of(verdicts, expression, partition)
+            });
+            if predicate != IndexPredicate::Unknown {
+                questions.push((number, predicate));
+            }
+        }
+        let asked: &HashMap<usize, PlannedFile> = planned;
+        let mut answers = stream::iter(questions.into_iter().filter_map(|(number, predicate)| {
+            let file = asked.get(&number)?;
+            Some(async move { Ok::<_, Error>((number, ask(pin, file, &predicate).await?)) })
+        }))
+        .buffer_unordered(self.env.concurrency.max(1));
+        let mut verdict = Vec::new();
+        while let Some(answer) = answers.next().await {
+            verdict.push(answer?);
+        }
+        drop(answers);
+        let rule: Arc<str> = "its file index holds no row that meets the filter".into();
+        for (number, verdict) in verdict {
+            let skip = match verdict {
+                IndexVerdict::Remain => false,
+                IndexVerdict::Skip => true,
+                IndexVerdict::Rows(rows) => {
+                    let none = rows.is_empty();
+                    if let Some(file) = planned.get_mut(&number) {
+                        file.index_rows = Some(Arc::new(rows));
+                    }
+                    none
+                }
+            };
+            if skip {
+                planned.remove(&number);
+                if let Some(file) = live.get_mut(number) {
+                    file.drop_for(Stage::Index, &rule);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Turns drafts into units.
+    fn assemble(
+        &mut self,
+        branch: Option<String>,
+        live: Vec<Live>,
+        buckets: Vec<BucketDraft>,
+        planned: HashMap<usize, PlannedFile>,
+    ) {
+        let planned: HashMap<usize, Arc<PlannedFile>> =
+            planned.into_iter().map(|(number, file)| (number, Arc::new(file))).collect();
+        let mut kept: HashMap<usize, Kept> = HashMap::new();
+        for bucket in buckets {
+            let mut reduced = bucket.reduced;
+            let mut drafts = Vec::new();
+            for mut draft in bucket.sections {
+                for run in &mut draft.runs {
+                    let before = run.len();
+                    run.retain(|number| planned.contains_key(number));
+                    reduced |= before != run.len();
+                }
+                draft.runs.retain(|run| !run.is_empty());
+                if !draft.runs.is_empty() {
+                    drafts.push(draft);
+                }
+            }
+            let mut sections = Vec::new();
+            let mut total_buckets = None;
+            for draft in join_neighbours(drafts) {
+                for number in draft.files() {
+                    let place = Kept {
+                        unit: self.units.len(),
+                        section: sections.len(),
+                        class: draft.class,
+                        rule: Arc::clone(&draft.rule),
+                    };
+                    kept.insert(number, place);
+                    let total = planned.get(&number).map(|file| file.entry.total_buckets);
+                    total_buckets = total_buckets.max(total);
+                }
+                let runs: Vec<Vec<Arc<PlannedFile>>> = draft
+                    .runs
+                    .iter()
+                    .map(|run| run.iter().filter_map(|number| planned.get(number).map(Arc::clone)).collect())
+                    .collect();
+                sections.push(Section { class: draft.class, runs, complete: !reduced });
+            }
+            if let Some(total_buckets) = total_buckets {
+                self.units.push(Unit {
+                    partition: self.partitions.values(bucket.partition),
+                    bucket: Bucket(bucket.bucket),
+                    total_buckets,
+                    branch: branch.clone(),
+                    sections,
+                });
+            }
+        }
+        for (number, file) in live.into_iter().enumerate() {
+            if let Some((stage, _)) = &file.dropped {
+                stage.count(&mut self.stages);
+            }
+            if self.request.explain {
+                let place = kept.remove(&number);
+                self.considered.push((file, place));
+            }
+        }
+    }
+
+    /// Adds what a source found out about options and the like.
+    pub(crate) fn notice(&mut self, notice: String) {
+        if !self.notices.contains(&notice) {
+            self.notices.push(notice);
+        }
+    }
+
+    /// The plan.
+    pub(crate) fn finish(mut self, pin: &Arc<Pin>) -> ScanPlan {
+        let exact_filters = self.filters.exact();
+        let limited = if exact_filters.iter().all(|exact| *exact) && !self.request.kind.keeps_deletes() {
+            self.limit()
+        } else {
+            HashSet::new()
+        };
+        self.stages.by_limit = limited.len() as u64;
+        let mut order: Vec<usize> = (0..self.units.len()).collect();
+        let compare = |one: &Unit, other: &Unit| {
+            let values = one.partition.iter().zip(other.partition.iter()).map(|(one, other)| one.key_cmp(other));
+            values.fold(std::cmp::Ordering::Equal, |so_far, next| so_far.then(next)).then(one.bucket.cmp(&other.bucket))
+        };
+        order.sort_by(|one, other| match (self.units.get(*one), self.units.get(*other)) {
+            (Some(one), Some(other)) => compare(one, other),
+            _ => std::cmp::Ordering::Equal,
+        });
+        // numbers of the sections, in the order of the plan
+        let mut numbers: HashMap<(usize, usize), usize> = HashMap::new();
+        for unit in &order {
+            for (section, found) in self.units.get(*unit).iter().flat_map(|unit| unit.sections.iter().enumerate()) {
+                if !found.runs.is_empty() {
+                    numbers.insert((*unit, section), numbers.len());
+                }
+            }
+        }
+        let limit_rule: Arc<str> = "the limit is reached without it".into();
+        let decisions = std::mem::take(&mut self.considered)
+            .into_iter()
+            .map(|(mut file, kept)| {
+                let partition = self.partitions.values(file.partition);
+                let kept = kept.filter(|kept| {
+                    let name = (kept.unit, file.entry.file.file_name.clone());
+                    !limited.contains(&name)
+                });
+                if kept.is_none() && file.is_kept() {
+                    file.drop_for(Stage::Limit, &limit_rule);
+                }
+                let shown = kept.as_ref().map(|kept| {
+                    let section = numbers.get(&(kept.unit, kept.section)).copied().unwrap_or(0);
+                    (section, kept.class, kept.rule.as_ref())
+                });
+                file.decision(partition, shown)
+            })
+            .collect();
+        let mut slots: Vec<Option<Unit>> = std::mem::take(&mut self.units).into_iter().map(Some).collect();
+        let mut units: Vec<Unit> =
+            order.into_iter().filter_map(|unit| slots.get_mut(unit).and_then(Option::take)).collect();
+        for unit in &mut units {
+            unit.sections.retain(|section| !section.runs.is_empty());
+        }
+        units.retain(|unit| !unit.sections.is_empty());
+        for section in units.iter().flat_map(|unit| &unit.sections) {
+            let class = match section.class {
+                SectionClass::Raw => 0,
+                SectionClass::KindOnly => 1,
+                SectionClass::Select => 2,
+                SectionClass::Combine => 3,
+            };
+            if let Some(count) = self.stages.sections.get_mut(class) {
+                *count += 1;
+            }
+            for file in section.files() {
+                self.stages.kept_files += 1;
+                self.stages.kept_rows += file.physical_rows();
+                self.stages.kept_bytes += file.entry.file.file_size;
+            }
+        }
+        let counts = exact_filters.iter().all(|exact| *exact) && limited.is_empty();
+        let exact_row_count = if counts {
+            units
+                .iter()
+                .flat_map(|unit| &unit.sections)
+                .try_fold(0u64, |sum, section| sum.checked_add(section.exact_rows()?))
+        } else {
+            None
+        };
+        ScanPlan {
+            pin: Arc::clone(pin),
+            kind: self.request.kind,
+            units,
+            stages: self.stages,
+            decisions,
+            exact_filters,
+            exact_row_count,
+            notices: self.notices,
+        }
+    }
+
+    /// Drops files that are not needed to reach the limit: only when files whose live rows are known reach it alone.
+    fn limit(&mut self) -> HashSet<(usize, String)> {
+        let mut dropped = HashSet::new();
+        let Some(limit) = self.request.limit.map(|limit| limit as u64) else { return dropped };
+        let known: u64 = self
+            .units
+            .iter()
+            .flat_map(|unit| &unit.sections)
+            .filter(|section| section.class == SectionClass::Raw)
+            .flat_map(Section::files)
+            .filter_map(|file| file.rows_after_vector())
+            .fold(0, u64::saturating_add);
+        if known < limit {
+            return dropped;
+        }
+        let mut reached = 0u64;
+        for (number, unit) in self.units.iter_mut().enumerate() {
+            for section in &mut unit.sections {
+                let raw = section.class == SectionClass::Raw;
+                for run in &mut section.runs {
+                    run.retain(|file| {
+                        let rows = if raw { file.rows_after_vector() } else { None };
+                        let keep = rows.is_some_and(|rows| rows > 0) && reached < limit;
+                        if keep {
+                            reached = reached.saturating_add(rows.unwrap_or(0));
+                        } else {
+                            dropped.insert((number, file.entry.file.file_name.clone()));
+                        }
+                        keep
+                    });
+                }
+                section.runs.retain(|run| !run.is_empty());
+            }
+        }
+        dropped
+    }
+}
+
+/// Drops the files that `which` names; returns how many files and rows.
+fn drop_where(live: &mut [Live], stage: Stage, rule: &Arc<str>, which: impl Fn(&Live) -> bool) -> (u64, u64) {
+    let mut count = (0, 0);
+    for file in live.iter_mut() {
+        if file.is_kept() && which(file) {
+            count.0 += 1;
+            count.1 += u64::try_from(file.entry.file.row_count).unwrap_or(0);
+            file.drop_for(stage, rule);
+        }
+    }
+    count
+}
+
+fn value_of(verdicts: &[Vec<Option<bool>>], expression: usize, partition: PartitionId) -> Option<bool> {
+    verdicts.get(expression)?.get(partition).copied().flatten()
+}
