@@ -3,8 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use proptest::collection::vec;
+use proptest::prelude::{ProptestConfig, any, proptest};
 use serde_json::Value;
 
 use super::arrow_types::datum_at;
@@ -302,4 +305,52 @@ fn file_indexes_keep_every_row_of_the_data_file_and_drop_absent_values() {
         }
     }
     assert!(asked > 1000 && skipped > 200, "{asked} asked, {skipped} skipped");
+}
+
+/// One file of each kind and form: uncompressed Avro shows its inside to the mutations.
+fn metadata_files() -> Vec<(String, Vec<u8>)> {
+    let mut found = BTreeMap::new();
+    for table in tables() {
+        let form = name(&table);
+        let wanted = ["manifest_codec_null", "manifest_codec_snappy", "manifest_orc", "manifest_parquet", "append_dv"];
+        if !wanted.contains(&form) {
+            continue;
+        }
+        for file in children(&table.join("manifest")) {
+            let kind = ["index-manifest", "manifest-list", "manifest"].into_iter().find(|k| name(&file).starts_with(k));
+            found.insert(format!("{} of {form}", kind.unwrap()), fs::read(&file).unwrap());
+        }
+    }
+    found.into_iter().collect()
+}
+
+fn decode_as_everything(bytes: &[u8]) {
+    let _ = decode_manifest(bytes, "m");
+    let _ = decode_manifest_list(bytes, "m");
+    let _ = decode_index_manifest(bytes, "m");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1500))]
+
+    #[test]
+    fn damaged_metadata_files_are_refused_calmly(
+        pick in any::<usize>(),
+        flips in vec(any::<(usize, u8)>(), 1..6),
+        cut in any::<usize>(),
+        noise in vec(any::<u8>(), 0..100),
+    ) {
+        static FILES: LazyLock<Vec<(String, Vec<u8>)>> = LazyLock::new(metadata_files);
+        let (_, bytes) = &FILES[pick % FILES.len()];
+        let mut bytes = bytes.clone();
+        let end = bytes.len();
+        for (at, mask) in flips {
+            bytes[at % end] ^= mask;
+        }
+        if cut % 4 == 0 {
+            bytes.truncate(cut % (end + 1));
+        }
+        decode_as_everything(&bytes);
+        decode_as_everything(&noise);
+    }
 }

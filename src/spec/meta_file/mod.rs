@@ -68,3 +68,6 @@ pub(super) fn encode<'a, T: 'a>(
 ) -> Result<Vec<u8>> {
     avro_write::write(table, rows.into_iter().map(values))
 }
+
+#[cfg(test)]
+mod tests;
