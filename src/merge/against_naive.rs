@@ -672,7 +672,7 @@ mod tests {
 
     #[test]
     fn merged_rows_agree_with_the_naive_model() {
-        let seeds = seeds(3000);
+        let seeds = seeds(4000);
         let cases = seeds.end - seeds.start;
         let merged = seeds.filter(|&seed| check_merge(seed)).count() as u64;
         assert!(cases < 100 || merged * 2 > cases, "only {merged} of {cases} cases merged without an error");
@@ -680,7 +680,7 @@ mod tests {
 
     #[test]
     fn selected_rows_agree_with_the_naive_model() {
-        let seeds = seeds(6000);
+        let seeds = seeds(20_000);
         let cases = seeds.end - seeds.start;
         let selected = seeds.filter(|&seed| check_select(seed)).count() as u64;
         assert!(cases < 100 || selected * 5 > cases, "only {selected} of {cases} cases selected");

@@ -18,6 +18,8 @@
 //! ```
 
 #[cfg(test)]
+mod against_golden;
+#[cfg(test)]
 mod against_naive;
 mod aggregation;
 mod assemble;

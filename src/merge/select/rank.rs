@@ -39,7 +39,8 @@ pub(super) fn walk(section: &Section, rules: &MergeRules) -> Option<Vec<usize>> 
     for (number, older) in files.iter().enumerate() {
         for newer in files[number + 1..].iter().take_while(|newer| newer.min <= older.max) {
             // one number for both files: place decides, unless a retract goes before an add
-            let tie = older.min == newer.max
+            let tie = (older.min, older.max) == (newer.min, newer.max)
+                && older.min == older.max
                 && section.files[older.at].retracts.is_none()
                 && section.files[newer.at].retracts.is_none();
             if !tie && overlap(older, newer, &section.files) {
