@@ -1,18 +1,32 @@
 //! A table through time: snapshots, schemas, tags, branches, consumers, and the pin every read starts from.
 //!
 //! - `table`: a table's documents: hints, snapshots, schemas, tags, branches, consumers, changelogs
+//! - `documents`: how such small files are read and listed
 //! - `travel`: from a request (id, tag, time, watermark, commit) to a snapshot
+//! - `options`: from `scan.*` options to a request
 //! - `pin`: a table fixed at one snapshot and its schema
+//! - `fingerprint`: what tells a snapshot from another one of the same number
+//! - `columns`: why a column is not there
+//! - `timestamp`: points in time as users write them
 //! - `zone`: the session's time zone
 //! - `nearest`: "did you mean"
 
+mod columns;
+mod documents;
+mod fingerprint;
 pub mod nearest;
+mod options;
 mod pin;
 mod table;
+#[cfg(test)]
+mod testbed;
+pub mod timestamp;
 pub mod travel;
 pub mod zone;
 
-pub use pin::{Fingerprint, Pin, SnapshotFingerprint};
-pub use table::{Table, TableIdent};
-pub use travel::{PinRequest, parse_timestamp};
+pub use fingerprint::{Fingerprint, SnapshotFingerprint};
+pub use pin::Pin;
+pub use table::{MAIN_BRANCH, Table, TableIdent};
+pub use timestamp::parse_timestamp;
+pub use travel::PinRequest;
 pub use zone::SessionZone;

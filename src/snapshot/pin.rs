@@ -1,48 +1,19 @@
 //! A table fixed at one snapshot and its schema: what every read starts from.
 
 use std::collections::BTreeMap;
+use std::fmt::Write;
 use std::sync::Arc;
+use std::time::Duration;
 
-use super::table::Table;
-use super::travel::PinRequest;
+use super::columns;
+use super::fingerprint::{Fingerprint, SnapshotFingerprint};
+use super::options::{options_in_force, remove_positions, request_of};
+use super::table::{Table, range_text};
+use super::travel::{Chosen, PinRequest, Traveller};
 use super::zone::SessionZone;
-use crate::error::{Error, Result};
-use crate::spec::{CommitKind, CoreOptions, SchemaId, Snapshot, SnapshotId, TableSchema};
+use crate::error::{Error, ErrorKind, Result};
+use crate::spec::{CoreOptions, DataField, DataType, SchemaId, Snapshot, SnapshotId, TableSchema};
 use crate::storage::Location;
-
-/// What tells a snapshot from another one of the same number.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct SnapshotFingerprint {
-    /// Number.
-    pub id: SnapshotId,
-    /// Identity, newest writers only.
-    pub uuid: Option<String>,
-    /// Who committed.
-    pub commit_user: String,
-    /// Which change.
-    pub commit_identifier: i64,
-    /// What the commit did.
-    pub commit_kind: CommitKind,
-    /// Commit time, epoch milliseconds.
-    pub time_millis: i64,
-    /// Name of the base manifest list.
-    pub base_manifest_list: String,
-    /// Name of the delta manifest list.
-    pub delta_manifest_list: String,
-    /// Schema in force.
-    pub schema_id: SchemaId,
-}
-
-/// A pinned state: table, branch and, unless the table was empty, the snapshot.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Fingerprint {
-    /// The table's folder.
-    pub location: Location,
-    /// Branch.
-    pub branch: String,
-    /// The snapshot; None for a table without snapshots.
-    pub snapshot: Option<SnapshotFingerprint>,
-}
 
 /// A table fixed at one snapshot and its schema. Immutable, shared by `Arc`.
 #[derive(Debug)]
@@ -56,7 +27,7 @@ pub struct Pin {
     pub schema: Arc<TableSchema>,
     /// Options: those of the latest schema, overlaid with the caller's.
     pub options: Arc<CoreOptions>,
-    /// What was asked for, options included.
+    /// What was asked for, options included; a quoted version is told apart.
     pub request: PinRequest,
     /// What was chosen.
     pub fingerprint: Fingerprint,
@@ -68,6 +39,8 @@ pub struct Pin {
     pub fallback: Option<Arc<Pin>>,
     /// `scan.primary-branch`: partitions that one lacks are read from this pin.
     pub primary: Option<Arc<Pin>>,
+    /// The table's newest schema when the pin was made; columns may be of an older one.
+    pub latest_schema_id: SchemaId,
 }
 
 impl Pin {
@@ -83,36 +56,338 @@ impl Pin {
     }
 
     /// As [`Pin::resolve`], with the session's zone for wall-clock times in options and in messages.
+    ///
+    /// Cost: the newest schema (a listing, and a read unless it is known), then for the latest snapshot or an id two
+    /// or three small reads, for times, watermarks and commits a listing and the snapshots from one end to the hit.
     pub async fn resolve_in(
         table: &Arc<Table>,
         request: PinRequest,
         dynamic_options: &BTreeMap<String, String>,
         zone: &SessionZone,
     ) -> Result<Arc<Self>> {
-        let _ = (table, request, dynamic_options, zone);
-        Err(Error::internal("not built yet"))
+        let mut dynamic_options = dynamic_options.clone();
+        let table = match dynamic_options.remove("branch").map(|branch| branch.trim().to_string()) {
+            Some(branch) if branch != table.ident().branch => table.branch(&branch).await?,
+            _ => Arc::clone(table),
+        };
+        let mut pin = Self::resolve_alone(&table, request, &dynamic_options, zone).await?;
+        let scan = &pin.options.scan;
+        match (scan.fallback_branch.clone(), scan.primary_branch.clone()) {
+            (None, None) => {}
+            (Some(_), Some(_)) => {
+                return Err(Error::unsupported("a table cannot have both a fallback and a primary branch")
+                    .with_code("UnsupportedOption")
+                    .with_context("table", table.name())
+                    .with_context("option", "scan.primary-branch"));
+            }
+            (Some(branch), None) if branch != table.ident().branch => {
+                let other = pin.other_branch("scan.fallback-branch", &branch, &dynamic_options, zone).await?;
+                pin.fallback = Some(other);
+            }
+            (None, Some(branch)) if branch != table.ident().branch => {
+                let other = pin.other_branch("scan.primary-branch", &branch, &dynamic_options, zone).await?;
+                pin.primary = Some(other);
+            }
+            _ => {}
+        }
+        Ok(Arc::new(pin))
     }
 
-    /// Looks again: the pinned snapshot must still be there and be the same. Errors: `SnapshotExpired`, `PinLost`.
+    /// Without fallback and primary branches.
+    async fn resolve_alone(
+        table: &Arc<Table>,
+        request: PinRequest,
+        dynamic_options: &BTreeMap<String, String>,
+        zone: &SessionZone,
+    ) -> Result<Self> {
+        let latest_schema = table.latest_schema().await?;
+        let merged = options_in_force(&latest_schema.options, dynamic_options, &request);
+        let named = |error: Error| error.with_context("table", table.name());
+        let options = Arc::new(CoreOptions::parse(&merged).map_err(named)?);
+        let request = match request {
+            PinRequest::Latest => request_of(&options.scan, zone).map_err(named)?,
+            given => given,
+        };
+        let traveller = Traveller { table, options: &options, zone };
+        let Chosen { snapshot, tag, mut notices, request } = traveller.choose(request).await?;
+        let schema = match &snapshot {
+            Some(snapshot) if request.takes_snapshot_schema() && snapshot.schema_id != latest_schema.id => {
+                table.schema(snapshot.schema_id).await.map_err(|e| e.with_context("snapshot", snapshot.id))?
+            }
+            _ => Arc::clone(&latest_schema),
+        };
+        notices.extend(options.notices(&schema));
+        let fingerprint = Fingerprint {
+            location: table.root().clone(),
+            branch: table.ident().branch.clone(),
+            snapshot: snapshot.as_deref().map(SnapshotFingerprint::from),
+        };
+        Ok(Self {
+            table: Arc::clone(table),
+            snapshot,
+            schema,
+            options,
+            request,
+            fingerprint,
+            notices,
+            tag,
+            fallback: None,
+            primary: None,
+            latest_schema_id: latest_schema.id,
+        })
+    }
+
+    /// The state of another branch that completes this one.
+    async fn other_branch(
+        &self,
+        option: &'static str,
+        branch: &str,
+        dynamic_options: &BTreeMap<String, String>,
+        zone: &SessionZone,
+    ) -> Result<Arc<Self>> {
+        let with_option = |error: Error| error.with_context("option", option);
+        let table = self.table.branch(branch).await.map_err(with_option)?;
+        let mut options = dynamic_options.clone();
+        remove_positions(&mut options);
+        let pin = match &self.request {
+            // the same words, resolved in the other branch
+            PinRequest::Latest
+            | PinRequest::Tag(_)
+            | PinRequest::TimestampMillis(_)
+            | PinRequest::Watermark(_)
+            | PinRequest::CompactedFull => {
+                Self::resolve_alone(&table, self.request.clone(), &options, zone).await.map_err(with_option)?
+            }
+            by_id if option == "scan.primary-branch" => {
+                return Err(Error::unsupported(format!(
+                    "{by_id} is a state of one branch; with a primary branch it is not clear of which"
+                ))
+                .with_code("UnsupportedOption")
+                .with_context("table", self.table.name())
+                .with_context("option", option)
+                .with_hint("choose by tag, timestamp or watermark"));
+            }
+            _ => {
+                let millis = self.snapshot.as_ref().map_or(i64::MAX, |snapshot| snapshot.time_millis);
+                Self::resolve_as_of(&table, millis, &options, zone).await.map_err(with_option)?
+            }
+        };
+        if !same_columns(&self.schema.fields, &pin.schema.fields) {
+            return Err(Error::invalid(format!(
+                "schema {} of branch '{branch}' and schema {} of branch '{}' differ in columns: one cannot complete the \
+                 other",
+                pin.schema.id,
+                self.schema.id,
+                self.table.ident().branch
+            ))
+            .with_code("BranchSchemasDiffer")
+            .with_context("table", self.table.name())
+            .with_context("option", option)
+            .with_hint("bring the branches to the same columns, or read one of them alone: t$branch_x"));
+        }
+        Ok(Arc::new(pin))
+    }
+
+    /// A fallback branch beside a snapshot of the main one: its latest snapshot at that time, else its snapshot 1.
+    async fn resolve_as_of(
+        table: &Arc<Table>,
+        millis: i64,
+        options: &BTreeMap<String, String>,
+        zone: &SessionZone,
+    ) -> Result<Self> {
+        let by_time = Self::resolve_alone(table, PinRequest::TimestampMillis(millis), options, zone).await;
+        match by_time {
+            Err(error) if error.code() == "TimestampTooEarly" => {
+                Self::resolve_alone(table, PinRequest::SnapshotId(1), options, zone).await
+            }
+            Err(error) if error.code() == "NoSnapshot" => {
+                Self::resolve_alone(table, PinRequest::Latest, options, zone).await
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// The pinned snapshot's number; None for a table without snapshots.
+    pub fn snapshot_id(&self) -> Option<SnapshotId> {
+        self.snapshot.as_ref().map(|snapshot| snapshot.id)
+    }
+
+    /// Whether the options and columns of this pin can be read at all; the error names option and reason. Time travel
+    /// and metadata tables work without.
+    pub fn check_readable(&self) -> Result<()> {
+        self.options.check_readable(&self.schema).map_err(|e| e.with_context("table", self.table.name()))?;
+        match self.fallback.as_ref().or(self.primary.as_ref()) {
+            Some(other) => other.check_readable(),
+            None => Ok(()),
+        }
+    }
+
+    /// Looks again: the pinned snapshot must still be there and be the same, or be held by a tag. Errors:
+    /// `SnapshotExpired`, `PinLost`.
     pub async fn verify(&self) -> Result<()> {
-        Err(Error::internal("not built yet"))
+        self.verify_own().await?;
+        match self.fallback.as_ref().or(self.primary.as_ref()) {
+            Some(other) => other.verify_own().await,
+            None => Ok(()),
+        }
+    }
+
+    async fn verify_own(&self) -> Result<()> {
+        let Some(pinned) = &self.fingerprint.snapshot else { return Ok(()) };
+        let now = self.table.read_snapshot(pinned.id).await?;
+        if now.as_ref().is_some_and(|now| pinned.is_of(now)) || self.is_tagged(pinned).await? {
+            return Ok(());
+        }
+        let table = self.table.name();
+        match now {
+            Some(other) => Err(Error::new(
+                ErrorKind::Conflict,
+                format!(
+                    "snapshot {} is not the pinned one any more: pinned was {} of '{}' {} at {}, now there is {} of \
+                     '{}' {} at {}",
+                    pinned.id,
+                    pinned.commit_kind.as_str(),
+                    pinned.commit_user,
+                    pinned.commit_identifier,
+                    SessionZone::utc().show(pinned.time_millis),
+                    other.commit_kind.as_str(),
+                    other.commit_user,
+                    other.commit_identifier,
+                    SessionZone::utc().show(other.time_millis)
+                ),
+            )
+            .with_code("PinLost")
+            .with_context("table", table)
+            .with_hint("the table was rolled back and written again: pin it anew")),
+            None => {
+                let ids = self.table.snapshot_ids().await?;
+                let (code, what) = match (ids.first(), ids.last()) {
+                    (Some(first), Some(last)) if pinned.id < *first => {
+                        ("SnapshotExpired", format!("has expired; available {}", range_text(*first, *last)))
+                    }
+                    (Some(first), Some(last)) => {
+                        ("PinLost", format!("was rolled back; available {}", range_text(*first, *last)))
+                    }
+                    _ => ("PinLost", "is gone, and all other snapshots with it".to_string()),
+                };
+                Err(Error::not_found(format!("the pinned snapshot {} {what}", pinned.id))
+                    .with_code(code)
+                    .with_context("table", table)
+                    .with_hint("pin the table anew, or keep a snapshot with a tag"))
+            }
+        }
+    }
+
+    /// Whether a tag holds the pinned snapshot: its files stay then.
+    async fn is_tagged(&self, pinned: &SnapshotFingerprint) -> Result<bool> {
+        if let Some(name) = &self.tag
+            && let Some(tag) = self.table.tag(name).await?
+            && pinned.is_of(&tag.snapshot)
+        {
+            return Ok(true);
+        }
+        Ok(self.table.tags().await?.iter().any(|(_, tag)| pinned.is_of(&tag.snapshot)))
     }
 
     /// The error for a file of this pin that is gone: the pin expired meanwhile, or the table is damaged.
     pub async fn missing_file(&self, file: &Location) -> Error {
-        let _ = file;
-        Error::internal("not built yet")
+        // files go before the snapshot that names them: give an expiry under way a moment to show itself
+        for pause_ms in [0, 100, 300] {
+            tokio::time::sleep(Duration::from_millis(pause_ms)).await;
+            let Err(error) = self.verify().await else { continue };
+            let Some(id) = self.snapshot_id() else { return error };
+            let earliest = match self.table.earliest_snapshot_id().await {
+                Ok(Some(earliest)) => format!("earliest now {earliest}"),
+                _ => "no snapshot is left".to_string(),
+            };
+            let message = match error.code() {
+                "SnapshotExpired" => {
+                    format!("snapshot {id} expired during the read ({earliest}); the result is not complete")
+                }
+                "PinLost" => format!(
+                    "snapshot {id} was replaced or rolled back during the read; the result is not complete: {}",
+                    error.message()
+                ),
+                _ => return error,
+            };
+            return Error::new(error.kind(), message)
+                .with_code(error.code())
+                .with_context("table", self.table.name())
+                .with_context("file", file)
+                .with_hint("read a newer snapshot, or keep the one that is needed with a tag");
+        }
+        let id = self.snapshot_id().map_or_else(|| "the table".to_string(), |id| format!("snapshot {id}"));
+        Error::corrupt(format!("a file that {id} needs is missing, though the snapshot is still there"))
+            .with_code("FileLost")
+            .with_context("table", self.table.name())
+            .with_context("file", file)
+            .with_hint(
+                "if snapshots are being expired right now try again; otherwise somebody removed the file: restore it, \
+                 or read a snapshot or tag that does not need it",
+            )
     }
 
     /// One line: id, commit time with zone, kind, user, identifier, watermark, schema id.
     pub fn describe(&self, zone: &SessionZone) -> String {
-        let _ = zone;
-        String::new()
+        let mut text = self.table.name();
+        match &self.snapshot {
+            None => text.push_str(" has no snapshot and reads as empty"),
+            Some(snapshot) => {
+                let watermark = snapshot.watermark.map_or("none".to_string(), |w| zone.show_exact(w));
+                // writing to a String cannot fail
+                let _ = write!(
+                    text,
+                    " @ snapshot {}, committed {}, {}, user '{}', identifier {}, watermark {watermark}, schema {}",
+                    snapshot.id,
+                    zone.show_exact(snapshot.time_millis),
+                    snapshot.commit_kind.as_str(),
+                    snapshot.commit_user,
+                    snapshot.commit_identifier,
+                    snapshot.schema_id
+                );
+            }
+        }
+        let written_with = self.snapshot.as_ref().map_or(self.schema.id, |snapshot| snapshot.schema_id);
+        if written_with != self.schema.id {
+            let _ = write!(text, ", read with schema {}", self.schema.id);
+        } else if self.schema.id != self.latest_schema_id {
+            let _ = write!(text, " (latest schema {})", self.latest_schema_id);
+        }
+        if let Some(tag) = &self.tag {
+            let _ = write!(text, ", tag '{tag}'");
+        }
+        for (role, other) in [("fallback", &self.fallback), ("primary", &self.primary)] {
+            if let Some(other) = other {
+                let _ = write!(text, "; {role}: {}", other.describe(zone));
+            }
+        }
+        text
     }
 
     /// Why a column of that name is not there: it came later, was dropped or renamed. None when it never was.
     pub async fn explain_missing_column(&self, name: &str) -> Option<String> {
-        let _ = name;
-        None
+        columns::explain(self, name).await
     }
 }
+
+/// The same columns, up to nullability and field ids.
+fn same_columns(a: &[DataField], b: &[DataField]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(x, y)| x.name == y.name && same_type(x.data_type(), y.data_type()))
+}
+
+fn same_type(a: &DataType, b: &DataType) -> bool {
+    match (a, b) {
+        (DataType::Row(x), DataType::Row(y)) => same_columns(x, y),
+        (DataType::Array(x), DataType::Array(y)) | (DataType::Multiset(x), DataType::Multiset(y)) => {
+            same_type(&x.data_type, &y.data_type)
+        }
+        (DataType::Vector(x, n), DataType::Vector(y, m)) => n == m && same_type(&x.data_type, &y.data_type),
+        (DataType::Map(k, v), DataType::Map(l, w)) => {
+            same_type(&k.data_type, &l.data_type) && same_type(&v.data_type, &w.data_type)
+        }
+        _ => a == b,
+    }
+}
+
+#[cfg(test)]
+mod tests;
