@@ -4,15 +4,24 @@
 mod differential;
 mod golden;
 mod harness;
+mod java_reads;
 mod random;
+mod s3;
 mod suites;
+mod torn;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    if torn::be_the_writer() {
+        return ExitCode::SUCCESS;
+    }
     let mut tests = Vec::new();
     golden::register(&mut tests);
     suites::register(&mut tests);
+    torn::register(&mut tests);
+    java_reads::register(&mut tests);
     differential::register(&mut tests);
+    s3::register(&mut tests);
     harness::run(tests)
 }

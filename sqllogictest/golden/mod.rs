@@ -64,6 +64,8 @@ pub struct Side {
     pub name: &'static str,
     pub warehouse: PathBuf,
     pub expected: PathBuf,
+    /// Options of the warehouse's store.
+    pub options: BTreeMap<String, String>,
 }
 
 fn sides() -> Result<Vec<Side>, String> {
@@ -74,6 +76,7 @@ fn sides() -> Result<Vec<Side>, String> {
             name,
             warehouse: root.join(dir).join("warehouse"),
             expected: root.join(dir).join("expected"),
+            options: BTreeMap::new(),
         })
         .collect())
 }
