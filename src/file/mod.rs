@@ -23,6 +23,8 @@ mod avro;
 mod decode;
 pub mod evolve;
 mod format;
+#[cfg(all(test, feature = "testing", feature = "orc"))]
+mod golden;
 mod guard;
 mod open;
 #[cfg(feature = "orc")]
