@@ -67,3 +67,6 @@ pub async fn plan(pin: &Arc<Pin>, request: &ScanRequest, env: &ScanEnv) -> Resul
     }
     Ok(planner.finish(pin))
 }
+
+#[cfg(test)]
+mod tests;

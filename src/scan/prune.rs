@@ -247,3 +247,6 @@ fn physical(
         Condition::Partition(number) => column(first_virtual + partitions.iter().position(|known| known == number)?),
     }
 }
+
+#[cfg(test)]
+pub(super) mod tests;
