@@ -1,6 +1,25 @@
 //! Row accounting: every physical row of a snapshot is hidden, deleted by a vector, superseded, a tombstone or final.
+//!
+//! Raw, hidden and vector-deleted rows come from metadata, the others from reading the files; that both sides meet is
+//! checked, unit by unit, and never rounded.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use arrow::datatypes::Int8Type;
+use arrow::row::{RowConverter, SortField};
+use futures::TryStreamExt;
 
 use crate::error::{Error, Result};
+use crate::merge::MemoryBudget;
+use crate::query::QueryEnv;
+use crate::read::{ReadColumn, ReadContext, ReadOptions, SectionHandle, section, selection};
+use crate::scan::{FileDecision, ScanKind, ScanPlan, ScanRequest, Section, SectionClass, Unit};
+use crate::snapshot::Pin;
+use crate::spec::options::MergeEngine;
+use crate::spec::text::datum_text_in;
+use crate::spec::{DataField, Datum, RowKind, Zone};
 
 /// Counts of one partition or unit, or of the whole table. For primary-key tables
 /// `raw = hidden + vector_deleted + superseded + tombstoned + final`; for append tables `raw = vector_deleted + final`.
@@ -12,11 +31,11 @@ pub struct AccountingRow {
     pub bucket: Option<i32>,
     /// Live files.
     pub files: u64,
-    /// Sorted runs, summed over units.
+    /// Sorted runs, summed over sections.
     pub runs: u64,
     /// R: rows of all live files.
     pub raw_rows: u64,
-    /// D: rows that take something back, None when a file does not say.
+    /// D: rows that take something back in the files readers see, None when a file does not say.
     pub retract_rows: Option<u64>,
     /// H: rows of files that readers skip by design.
     pub hidden_rows: u64,
@@ -28,6 +47,8 @@ pub struct AccountingRow {
     pub tombstoned: u64,
     /// N: rows a reader gets.
     pub final_rows: u64,
+    /// Bounds of N that metadata alone gives.
+    pub final_bounds: (u64, u64),
 }
 
 /// The accounting of one pin.
@@ -35,6 +56,8 @@ pub struct AccountingRow {
 pub struct Accounting {
     /// Whether the table has a primary key.
     pub primary_key: bool,
+    /// Whether files were read; else only raw, hidden and vector-deleted rows and the bounds are known.
+    pub exact: bool,
     /// One row per partition, sorted.
     pub partitions: Vec<AccountingRow>,
     /// One row per partition and bucket, sorted.
@@ -43,7 +66,7 @@ pub struct Accounting {
     pub total: AccountingRow,
     /// `totalRecordCount` of the snapshot.
     pub snapshot_total: Option<i64>,
-    /// Rows of final rows that match the condition, when one was given; the identity speaks of all rows.
+    /// Final rows that match the condition, when one was given; the identity speaks of all rows.
     pub matching: Option<u64>,
     /// Where the identity fails, in words; empty when it holds.
     pub violations: Vec<String>,
@@ -54,9 +77,389 @@ impl AccountingRow {
     pub fn identity_holds(&self) -> bool {
         self.raw_rows == self.hidden_rows + self.vector_deleted + self.superseded + self.tombstoned + self.final_rows
     }
+
+    fn add(&mut self, other: &Self) {
+        self.files += other.files;
+        self.runs += other.runs;
+        self.raw_rows += other.raw_rows;
+        self.retract_rows = self.retract_rows.zip(other.retract_rows).map(|(a, b)| a + b);
+        self.hidden_rows += other.hidden_rows;
+        self.vector_deleted += other.vector_deleted;
+        self.superseded += other.superseded;
+        self.tombstoned += other.tombstoned;
+        self.final_rows += other.final_rows;
+        self.final_bounds.0 += other.final_bounds.0;
+        self.final_bounds.1 += other.final_bounds.1;
+    }
+
+    fn start(partition: String, bucket: Option<i32>) -> Self {
+        Self { partition, bucket, retract_rows: Some(0), ..Self::default() }
+    }
+}
+
+/// How to count.
+#[derive(Clone)]
+pub struct AccountingOptions {
+    /// Whether to read the files; else metadata only.
+    pub exact: bool,
+    /// Zone of partition values that are instants.
+    pub zone: Zone,
+    /// Memory.
+    pub budget: Arc<dyn MemoryBudget>,
 }
 
 /// Counts a pin.
-pub async fn account() -> Result<Accounting> {
-    Err(Error::internal("not built yet"))
+///
+/// # Errors
+/// What planning and reading refuse; a file that is gone.
+pub async fn account(pin: &Arc<Pin>, env: &Arc<QueryEnv>, options: &AccountingOptions) -> Result<Accounting> {
+    let primary_key = pin.schema.is_primary_key_table();
+    let request = ScanRequest { explain: true, ..ScanRequest::default() };
+    let plan = crate::scan::plan(pin, &request, &env.scan).await?;
+    let mut units: BTreeMap<(String, i32), AccountingRow> = BTreeMap::new();
+    let mut accounting = Accounting {
+        primary_key,
+        exact: options.exact,
+        snapshot_total: pin.snapshot.as_ref().and_then(|s| s.total_record_count),
+        ..Accounting::default()
+    };
+    let named = |partition: &[Datum]| partition_text(pin, partition, &options.zone);
+    for decision in &plan.decisions {
+        let key = (named(&decision.partition)?, decision.bucket.0);
+        let row = units.entry(key.clone()).or_insert_with(|| AccountingRow::start(key.0, Some(key.1)));
+        let rows = u64::try_from(decision.rows).map_err(|_| Error::corrupt("a file has a negative row count"))?;
+        row.files += 1;
+        row.raw_rows += rows;
+        if is_hidden(pin, decision) {
+            row.hidden_rows += rows;
+        } else if !decision.kept {
+            // nothing but a vector over all its rows drops a visible file when nothing is filtered
+            row.vector_deleted += rows;
+        }
+    }
+    let reader = Reader::new(pin, env, options)?;
+    for unit in &plan.units {
+        let key = (named(&unit.partition)?, unit.bucket.0);
+        let row = units.entry(key.clone()).or_insert_with(|| AccountingRow::start(key.0, Some(key.1)));
+        for section in &unit.sections {
+            reader.count(unit, section, row, &mut accounting.violations).await?;
+        }
+    }
+    check_totals(&plan, &units, &mut accounting);
+    let mut partitions: BTreeMap<String, AccountingRow> = BTreeMap::new();
+    let mut total = AccountingRow::start(String::new(), None);
+    for row in units.values() {
+        partitions
+            .entry(row.partition.clone())
+            .or_insert_with(|| AccountingRow::start(row.partition.clone(), None))
+            .add(row);
+        total.add(row);
+    }
+    accounting.units = units.into_values().collect();
+    accounting.partitions = partitions.into_values().collect();
+    accounting.total = total;
+    Ok(accounting)
+}
+
+/// Whether readers skip a live file by design: level 0 under deletion vectors without merge-on-read and under
+/// first-row, and the postpone bucket.
+fn is_hidden(pin: &Pin, decision: &FileDecision) -> bool {
+    if decision.kept || !pin.schema.is_primary_key_table() {
+        return false;
+    }
+    let options = &pin.options;
+    let compacted_only = (options.deletion_vectors_enabled && !options.deletion_vectors_merge_on_read)
+        || options.merge_engine == MergeEngine::FirstRow;
+    decision.bucket.0 == -2 || (compacted_only && decision.level == 0)
+}
+
+fn check_totals(plan: &ScanPlan, units: &BTreeMap<(String, i32), AccountingRow>, accounting: &mut Accounting) {
+    let raw: u64 = units.values().map(|row| row.raw_rows).sum();
+    if let Some(total) = accounting.snapshot_total
+        && plan.pin.fallback.is_none()
+        && plan.pin.primary.is_none()
+        && u64::try_from(total).ok() != Some(raw)
+    {
+        accounting.violations.push(format!("the live files have {raw} rows, the snapshot says {total}"));
+    }
+    if !accounting.exact {
+        return;
+    }
+    for row in units.values().filter(|row| !row.identity_holds()) {
+        let place = match (row.partition.as_str(), row.bucket) {
+            ("", Some(bucket)) => format!("bucket {bucket}"),
+            (partition, Some(bucket)) => format!("{partition}, bucket {bucket}"),
+            (partition, None) => partition.to_string(),
+        };
+        accounting.violations.push(format!(
+            "{place}: {} raw rows are not {} hidden + {} vector-deleted + {} superseded + {} tombstoned + {} final",
+            row.raw_rows, row.hidden_rows, row.vector_deleted, row.superseded, row.tombstoned, row.final_rows
+        ));
+    }
+}
+
+/// Reads sections to count them.
+struct Reader {
+    primary_key: bool,
+    exact: bool,
+    keys: Vec<usize>,
+    /// Rows as a reader gets them.
+    result: Arc<ReadContext>,
+    /// All rows with their kinds.
+    kinds: Arc<ReadContext>,
+    /// All rows with their keys and kinds.
+    keyed: Arc<ReadContext>,
+    budget: Arc<dyn MemoryBudget>,
+}
+
+impl Reader {
+    fn new(pin: &Arc<Pin>, env: &Arc<QueryEnv>, options: &AccountingOptions) -> Result<Self> {
+        let primary_key = pin.schema.is_primary_key_table();
+        let read_options =
+            ReadOptions { batch_size: 8192, parallelism: 4, zone: options.zone, budget: Arc::clone(&options.budget) };
+        let keys = if primary_key { pin.schema.trimmed_primary_key()? } else { Vec::new() };
+        // a column that makes the files be opened: partition values are known without them
+        let partition = pin.schema.partition_indices()?;
+        let stored = (0..pin.schema.fields.len()).find(|i| !partition.contains(i)).map(ReadColumn::Field);
+        let context = |keep_deletes: bool, columns: Vec<ReadColumn>| {
+            let kind = if keep_deletes { ScanKind::FullWithDeletes } else { ScanKind::Full };
+            let caches = Arc::clone(&env.read);
+            ReadContext::try_new(Arc::clone(pin), kind, keep_deletes, columns, read_options.clone(), caches)
+        };
+        let counted = |keep: bool| -> Result<Arc<ReadContext>> {
+            let column = if primary_key { Some(ReadColumn::ValueKind) } else { stored };
+            context(keep, column.into_iter().collect())
+        };
+        let mut keyed: Vec<ReadColumn> = keys.iter().map(|index| ReadColumn::Field(*index)).collect();
+        keyed.push(ReadColumn::ValueKind);
+        Ok(Self {
+            primary_key,
+            exact: options.exact,
+            keys,
+            result: counted(false)?,
+            kinds: counted(true)?,
+            keyed: context(true, keyed)?,
+            budget: Arc::clone(&options.budget),
+        })
+    }
+
+    async fn count(
+        &self,
+        unit: &Unit,
+        section: &Section,
+        row: &mut AccountingRow,
+        violations: &mut Vec<String>,
+    ) -> Result<()> {
+        row.runs += section.runs.len() as u64;
+        for file in section.files() {
+            let retracts = file.entry.file.delete_row_count.and_then(|n| u64::try_from(n).ok());
+            row.retract_rows = row.retract_rows.zip(retracts).map(|(a, b)| a + b);
+        }
+        let physical: u64 = section.files().map(|f| f.physical_rows()).sum();
+        let vectors =
+            section.files().map(|f| f.rows_after_vector().map(|left| f.physical_rows() - left)).sum::<Option<u64>>();
+        let (low, high) = bounds(section, vectors);
+        row.final_bounds.0 += low;
+        row.final_bounds.1 += high;
+        if !self.exact {
+            row.vector_deleted += vectors.unwrap_or(0);
+            return Ok(());
+        }
+        let handle = SectionHandle::new(unit, section.clone());
+        let mut found = Found::default();
+        match section.class {
+            SectionClass::Raw | SectionClass::KindOnly if !self.primary_key => {
+                found.finals = rows(&self.result, &handle).await?.0;
+                found.physical = found.finals;
+            }
+            SectionClass::Raw => {
+                // every row counts, whatever its kind: that is what raw promises
+                found.finals = rows(&self.result, &handle).await?.0;
+                found.physical = found.finals;
+            }
+            SectionClass::KindOnly => {
+                let (all, retracts) = rows(&self.kinds, &handle).await?;
+                found = Found { physical: all, superseded: 0, tombstoned: retracts, finals: all - retracts, ..found };
+            }
+            SectionClass::Select => {
+                let selected = selection(&self.result, &handle).await?;
+                let stats = selected.stats;
+                found = Found {
+                    physical: stats.rows - stats.vector_deleted,
+                    superseded: stats.superseded,
+                    tombstoned: stats.tombstones,
+                    finals: stats.live,
+                    vectors: Some(stats.vector_deleted),
+                };
+            }
+            SectionClass::Combine => {
+                // the same files as if nothing were combined: all their rows, and how many keys they have
+                let raw = SectionHandle::new(unit, Section { class: SectionClass::KindOnly, ..section.clone() });
+                let (all, keys) = self.distinct(&raw).await?;
+                let finals = rows(&self.result, &handle).await?.0;
+                let tombstoned = keys.checked_sub(finals).ok_or_else(|| {
+                    Error::corrupt(format!("a section has {keys} keys and {finals} final rows"))
+                        .with_context("bucket", unit.bucket)
+                })?;
+                found = Found { physical: all, superseded: all - keys, tombstoned, finals, ..found };
+            }
+        }
+        // a vector that does not tell its size is what the rows read are short of
+        let vectors = vectors.or(found.vectors).unwrap_or_else(|| physical.saturating_sub(found.physical));
+        row.vector_deleted += vectors;
+        if physical != vectors + found.physical {
+            violations.push(format!(
+                "bucket {}: files have {physical} rows and {vectors} deleted by vectors, {} were read",
+                unit.bucket, found.physical
+            ));
+        }
+        row.superseded += found.superseded;
+        row.tombstoned += found.tombstoned;
+        row.final_rows += found.finals;
+        Ok(())
+    }
+
+    /// Rows of a section and their distinct keys.
+    async fn distinct(&self, handle: &Arc<SectionHandle>) -> Result<(u64, u64)> {
+        let mut held = Held { budget: &self.budget, bytes: 0 };
+        let mut keys: HashSet<Box<[u8]>> = HashSet::new();
+        let mut all = 0u64;
+        let mut converter: Option<RowConverter> = None;
+        let mut batches = section(&self.keyed, handle);
+        while let Some(batch) = batches.try_next().await? {
+            all += batch.num_rows() as u64;
+            let columns: Vec<ArrayRef> = batch.columns().iter().take(self.keys.len()).cloned().collect();
+            let converter = match &mut converter {
+                Some(converter) => converter,
+                None => {
+                    let fields = columns.iter().map(|c| SortField::new(c.data_type().clone())).collect();
+                    converter.insert(RowConverter::new(fields)?)
+                }
+            };
+            let rows = converter.convert_columns(&columns)?;
+            for row in &rows {
+                let bytes: &[u8] = row.as_ref();
+                if !keys.contains(bytes) {
+                    held.grow(bytes.len() + 48)?;
+                    keys.insert(bytes.into());
+                }
+            }
+        }
+        Ok((all, keys.len() as u64))
+    }
+}
+
+#[derive(Debug, Default)]
+struct Found {
+    /// Rows read, deleted ones left out.
+    physical: u64,
+    superseded: u64,
+    tombstoned: u64,
+    finals: u64,
+    vectors: Option<u64>,
+}
+
+/// Rows of a section, and how many of them take back.
+async fn rows(context: &Arc<ReadContext>, handle: &Arc<SectionHandle>) -> Result<(u64, u64)> {
+    let (mut all, mut retracts) = (0u64, 0u64);
+    let mut batches = section(context, handle);
+    while let Some(batch) = batches.try_next().await? {
+        all += batch.num_rows() as u64;
+        retracts += retracts_of(context, &batch)?;
+    }
+    Ok((all, retracts))
+}
+
+fn retracts_of(context: &ReadContext, batch: &RecordBatch) -> Result<u64> {
+    if context.columns.first() != Some(&ReadColumn::ValueKind) {
+        return Ok(0);
+    }
+    let kinds = batch
+        .columns()
+        .first()
+        .and_then(|column| column.as_primitive_opt::<Int8Type>())
+        .ok_or_else(|| Error::internal("row kinds are no bytes"))?;
+    let mut retracts = 0;
+    for kind in kinds.values() {
+        let kind = RowKind::from_byte(*kind).ok_or_else(|| Error::corrupt(format!("{kind} is no row kind")))?;
+        retracts += u64::from(kind.is_retract());
+    }
+    Ok(retracts)
+}
+
+/// What metadata alone says of the final rows of a section.
+fn bounds(section: &Section, vectors: Option<u64>) -> (u64, u64) {
+    if let Some(exact) = section.exact_rows() {
+        return (exact, exact);
+    }
+    let physical: u64 = section.files().map(|f| f.physical_rows()).sum();
+    let high = physical - vectors.unwrap_or(0).min(physical);
+    (0, high)
+}
+
+struct Held<'a> {
+    budget: &'a Arc<dyn MemoryBudget>,
+    bytes: usize,
+}
+
+impl Held<'_> {
+    fn grow(&mut self, bytes: usize) -> Result<()> {
+        self.budget.try_grow(bytes)?;
+        self.bytes += bytes;
+        Ok(())
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.budget.shrink(self.bytes);
+    }
+}
+
+/// `dt=2024-01-02/h=1` for partition values of a pin, with the default name for NULL; empty without partitions.
+pub fn partition_text(pin: &Pin, values: &[Datum], zone: &Zone) -> Result<String> {
+    let fields: Vec<&DataField> = pin
+        .schema
+        .partition_indices()?
+        .into_iter()
+        .map(|index| pin.schema.fields.get(index).ok_or_else(|| Error::corrupt("a partition key is no column")))
+        .collect::<Result<_>>()?;
+    let parts: Vec<String> = fields
+        .iter()
+        .zip(values)
+        .map(|(field, value)| {
+            let text = datum_text_in(value, field.data_type(), zone);
+            format!("{}={}", field.name, text.unwrap_or_else(|| pin.options.partition_default_name.clone()))
+        })
+        .collect();
+    Ok(parts.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_identity_is_checked_to_the_row() {
+        let row = AccountingRow {
+            raw_rows: 10,
+            hidden_rows: 1,
+            vector_deleted: 2,
+            superseded: 3,
+            tombstoned: 1,
+            final_rows: 3,
+            ..AccountingRow::default()
+        };
+        assert!(row.identity_holds());
+        assert!(!AccountingRow { final_rows: 4, ..row.clone() }.identity_holds());
+    }
+
+    #[test]
+    fn an_unknown_retract_count_stays_unknown_in_the_sum() {
+        let mut total = AccountingRow::start(String::new(), None);
+        total.add(&AccountingRow { retract_rows: Some(2), ..AccountingRow::default() });
+        assert_eq!(total.retract_rows, Some(2));
+        total.add(&AccountingRow { retract_rows: None, ..AccountingRow::default() });
+        assert_eq!(total.retract_rows, None);
+    }
 }

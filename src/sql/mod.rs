@@ -1,10 +1,44 @@
 //! What can be said: the session, time travel, statements, system tables, table functions.
+//!
+//! | file | one idea |
+//! |---|---|
+//! | `warehouse`, `session`, `result` | the door |
+//! | `dialect`, `tokens`, `rewrite` | text to tokens, every spelling of time travel to one |
+//! | `travel`, `selector`, `constant`, `names` | clauses in the tree to names such as `t@v3` |
+//! | `statement` | one statement's view of the warehouse: each table resolved once |
+//! | `catalog`, `planner`, `view` | how DataFusion meets it |
+//! | `identifiers` | unquoted names |
+//! | `settings` | what a session remembers |
+//! | `statements/` | `PIN`, `SHOW`, `DESCRIBE`, `EXPLAIN FILES`, refusals |
+//! | `system_tables/`, `functions/` | `t$name`, `paimon_…()` |
+//! | `memory`, `cells`, `types`, `place` | small relations, types as text, places of errors |
 
+mod catalog;
+mod cells;
+mod constant;
+mod dialect;
+mod functions;
+mod identifiers;
+mod memory;
+mod names;
+mod place;
+mod planner;
 mod result;
+mod rewrite;
+mod selector;
 mod session;
+mod settings;
+mod statement;
+mod statements;
+mod system_tables;
+mod tokens;
+mod travel;
+mod types;
+mod view;
 mod warehouse;
 
 pub use crate::recon::accounting::{Accounting, AccountingRow};
 pub use result::{PinLine, StatementKind, StatementResult, Timing};
-pub use session::{Session, SessionConfig, StatementText};
+pub use session::{Session, SessionConfig};
+pub use tokens::StatementText;
 pub use warehouse::Warehouse;

@@ -1,11 +1,43 @@
 //! A session: a current database, settings and pins, and the statements run in it.
 
-use datafusion::execution::context::SessionContext;
+use std::sync::Arc;
+use std::time::Instant;
 
-use super::result::{PinLine, StatementResult};
+use arrow::array::{AsArray, RecordBatch};
+use arrow::datatypes::{Int64Type, Schema};
+use datafusion::catalog::TableProvider;
+use datafusion::dataframe::DataFrame;
+use datafusion::execution::config::SessionConfig as EngineConfig;
+use datafusion::execution::context::SessionContext;
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::execution::{SessionState, SessionStateBuilder, TaskContext};
+use datafusion::logical_expr::{LogicalPlan, TableType};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{execute_stream, projection::ProjectionExec};
+use datafusion::sql::parser::Statement as DfStatement;
+use datafusion::sql::sqlparser::ast::{ObjectName, Statement as SqlStatement, TableFactor};
+use futures::{StreamExt, TryStreamExt, stream};
+
+use super::catalog::LakeCatalog;
+use super::names::TableName;
+use super::result::{PinLine, StatementKind, StatementResult, Timing};
+use super::selector::Selection;
+use super::settings::Settings;
+use super::statement::{Statement, zone_of};
+use super::statements::{
+    self, Command, PinCommand, Target, describe, explain_files, name_of, parts, pin, refuse, show,
+};
+use super::system_tables;
+use super::tokens::{self, StatementText};
+use super::travel;
+use super::view::SqlView;
 use super::warehouse::Warehouse;
-use crate::error::{Error, Result};
-use crate::recon::accounting::Accounting;
+use crate::error::{Error, ErrorKind, Result};
+use crate::query::{LakepinOptions, ScanLog};
+use crate::recon::accounting::{Accounting, AccountingOptions, account};
+use crate::snapshot::nearest::known_names;
+use crate::snapshot::{SessionZone, TableIdent};
+use crate::spec::Zone;
 
 /// How a session starts.
 #[derive(Debug, Clone)]
@@ -37,30 +69,86 @@ impl Default for SessionConfig {
     }
 }
 
-/// One statement of a text.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StatementText {
-    /// The text without the closing semicolon.
-    pub text: String,
-    /// Byte position in the whole text.
-    pub offset: usize,
-    /// Line of its first token, from 1.
-    pub line: u64,
-    /// Column of its first token, from 1.
-    pub column: u64,
-}
-
 /// A session over a warehouse. Statements of one session run one after another.
+///
+/// Unquoted names are read in lower case; where no column is called so, but exactly one differs in case only, that
+/// one is meant. Decimal literals are decimals. Views and temporary tables live in the session only.
 pub struct Session {
     warehouse: Warehouse,
     context: SessionContext,
+    catalog: LakeCatalog,
+    catalog_name: String,
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session").field("warehouse", &self.warehouse).finish_non_exhaustive()
+    }
 }
 
 impl Session {
     /// Opens a session.
+    ///
+    /// # Errors
+    /// A time zone or database that is not known.
     pub async fn new(warehouse: &Warehouse, config: SessionConfig) -> Result<Self> {
-        let _ = (warehouse, config);
-        Err(Error::internal("not built yet"))
+        let zone = config.time_zone.clone().unwrap_or_else(|| "UTC".to_string());
+        SessionZone::parse(&zone)?;
+        let mut engine = EngineConfig::new()
+            .with_information_schema(true)
+            .with_create_default_catalog_and_schema(false)
+            .with_option_extension(LakepinOptions::default());
+        if let Some(partitions) = config.target_partitions {
+            engine = engine.with_target_partitions(partitions.max(1));
+        }
+        if let Some(rows) = config.batch_size {
+            engine = engine.with_batch_size(rows.max(1));
+        }
+        let options = engine.options_mut();
+        options.execution.time_zone = Some(zone);
+        options.sql_parser.parse_float_as_decimal = true;
+        options.sql_parser.collect_spans = true;
+        let mut runtime = RuntimeEnvBuilder::new();
+        if let Some(bytes) = config.memory_limit {
+            runtime = runtime.with_memory_limit(bytes, 1.0);
+        }
+        let database = match &config.database {
+            Some(database) => {
+                check_database(warehouse, database).await?;
+                database.clone()
+            }
+            None => {
+                let all = warehouse.catalog().list_databases().await?;
+                match all.as_slice() {
+                    [only] => only.clone(),
+                    _ => "default".to_string(),
+                }
+            }
+        };
+        engine = engine.with_default_catalog_and_schema(&config.catalog, database);
+        let state = SessionStateBuilder::new()
+            .with_config(engine)
+            .with_runtime_env(runtime.build_arc()?)
+            .with_default_features()
+            .build();
+        let context = SessionContext::new_with_state(state);
+        let catalog = warehouse.attach(&context, &config.catalog).await?;
+        Ok(Self { warehouse: warehouse.clone(), context, catalog, catalog_name: config.catalog })
+    }
+
+    /// The session of a context in which the warehouse is registered.
+    pub(crate) fn attached(warehouse: &Warehouse, context: &SessionContext) -> Result<Self> {
+        let found = context.catalog_names().into_iter().find_map(|name| {
+            let catalog = context.catalog(&name)?;
+            let lake = catalog.downcast_ref::<LakeCatalog>()?;
+            lake.warehouse().same(warehouse).then(|| (name, lake.clone()))
+        });
+        let Some((catalog_name, catalog)) = found else {
+            return Err(Error::invalid("the warehouse is not registered in this session")
+                .with_code("NotRegistered")
+                .with_hint("call Warehouse::register first"));
+        };
+        Ok(Self { warehouse: warehouse.clone(), context: context.clone(), catalog, catalog_name })
     }
 
     /// The warehouse.
@@ -75,70 +163,707 @@ impl Session {
 
     /// The current database.
     pub fn database(&self) -> String {
-        String::new()
+        self.context.state_ref().read().config_options().catalog.default_schema.clone()
     }
 
     /// The session's time zone as text.
     pub fn time_zone(&self) -> String {
-        String::new()
+        self.zone().map(|zone| zone.name()).unwrap_or_default()
+    }
+
+    fn zone(&self) -> Result<SessionZone> {
+        zone_of(&self.context.state_ref().read())
+    }
+
+    fn settings(&self) -> &Arc<Settings> {
+        self.catalog.settings()
     }
 
     /// Cuts a text into statements with the tokenizer. A text that ends inside a string or comment is an error with
     /// code `Incomplete`.
+    ///
+    /// # Errors
+    /// See above.
     pub fn split(sql: &str) -> Result<Vec<StatementText>> {
-        let _ = sql;
-        Err(Error::internal("not built yet"))
+        tokens::split(sql)
     }
 
     /// Runs every statement of the text; stops at the first error.
+    ///
+    /// # Errors
+    /// Those of the statements.
     pub async fn run(&self, sql: &str) -> Result<Vec<StatementResult>> {
-        let _ = sql;
-        Err(Error::internal("not built yet"))
+        let mut results = Vec::new();
+        for statement in tokens::statements(tokens::tokenize(sql)?) {
+            results.push(self.execute(statement).await?);
+        }
+        Ok(results)
     }
 
     /// Runs exactly one statement.
+    ///
+    /// # Errors
+    /// Those of the statement; a text that is none, or several.
     pub async fn run_one(&self, sql: &str) -> Result<StatementResult> {
-        let _ = sql;
-        Err(Error::internal("not built yet"))
+        self.execute(one(sql)?).await
+    }
+
+    /// One statement as a DataFrame of the caller's session.
+    pub(crate) async fn frame(&self, sql: &str) -> Result<DataFrame> {
+        let mut notices = Vec::new();
+        match statements::parse(one(sql)?, &mut notices)? {
+            Command::Statement(statement) => {
+                let run = self.begin(ScanLog::new(), notices)?;
+                match self.plan(&run, *statement).await? {
+                    Planned::Query(plan) => Ok(DataFrame::new(run.state, plan)),
+                    Planned::Done(_) => Ok(self.context.read_empty()?),
+                }
+            }
+            command => {
+                let result = self.command(command, notices).await?;
+                let batches: Vec<RecordBatch> = result.stream.try_collect().await?;
+                if batches.is_empty() {
+                    return Ok(self.context.read_batch(RecordBatch::new_empty(result.schema))?);
+                }
+                Ok(self.context.read_batches(batches)?)
+            }
+        }
+    }
+
+    fn begin(&self, log: Arc<ScanLog>, notices: Vec<String>) -> Result<Run> {
+        let statement = Statement::new(&self.warehouse, self.settings(), self.context.state(), log)?;
+        for notice in notices {
+            statement.notice(notice);
+        }
+        let state = statement.state();
+        Ok(Run { statement, state, started: Instant::now() })
+    }
+
+    async fn execute(
+        &self,
+        tokens: Vec<datafusion::sql::sqlparser::tokenizer::TokenWithSpan>,
+    ) -> Result<StatementResult> {
+        let mut notices = Vec::new();
+        match statements::parse(tokens, &mut notices)? {
+            Command::Statement(statement) => {
+                let run = self.begin(ScanLog::new(), notices)?;
+                match self.plan(&run, *statement).await? {
+                    Planned::Query(plan) => self.query(&run, &plan).await,
+                    Planned::Done(word) => Ok(self.done(word, run.lines(false), run.statement.notices())),
+                }
+            }
+            command => self.command(command, notices).await,
+        }
+    }
+
+    /// Plans a statement of DataFusion's; what is no query is carried out.
+    async fn plan(&self, run: &Run, statement: DfStatement) -> Result<Planned> {
+        refuse::check(&statement, |name| self.is_local(name))?;
+        let mut statement = statement;
+        let mut view = None;
+        if let DfStatement::Statement(inner) = &mut statement {
+            match inner.as_mut() {
+                SqlStatement::CreateView(create) => {
+                    if let Some((database, name)) = self.in_warehouse(&create.name) {
+                        self.check_free(run, &database, &name, create.or_replace, create.if_not_exists).await?;
+                        if create.if_not_exists && self.settings().local(&database, &name).is_some() {
+                            return Ok(Planned::Done("CREATE VIEW".to_string()));
+                        }
+                        create.if_not_exists = false;
+                        view = Some((database, name, create.query.to_string()));
+                    }
+                }
+                // DataFusion has no word for it; ours always live in the session only
+                SqlStatement::CreateTable(create) => create.temporary = false,
+                _ => {}
+            }
+        }
+        if let DfStatement::CopyTo(copy) = &statement {
+            self.check_copy(&copy.target)?;
+        }
+        let original = view.as_ref().map(|_| statement.clone());
+        if asks_information_schema(&run.state, &statement) {
+            self.catalog.refresh().await?;
+        }
+        let word = done_word(&statement);
+        let plan = run.statement.plan(&run.state, statement).await?;
+        if let (Some((database, name, text)), Some(create)) = (view, original) {
+            let LogicalPlan::Ddl(datafusion::logical_expr::DdlStatement::CreateView(planned)) = &plan else {
+                return Err(Error::internal("a view was planned as something else"));
+            };
+            let view = SqlView {
+                create,
+                catalog: self.context.state_ref().read().config_options().catalog.default_catalog.clone(),
+                database: self.database(),
+                schema: Arc::clone(planned.input.schema().inner()),
+                text,
+                warehouse: self.warehouse.clone(),
+                settings: Arc::clone(self.settings()),
+            };
+            self.settings().put_local(&database, &name, Arc::new(view));
+            return Ok(Planned::Done(word));
+        }
+        match plan {
+            LogicalPlan::Ddl(_) | LogicalPlan::Statement(_) => {
+                let before = self.context.state_ref().read().config_options().execution.time_zone.clone();
+                self.context.execute_logical_plan(plan).await?;
+                // a zone nobody knows would fail every later statement
+                if let Err(error) = self.zone() {
+                    self.context.state_ref().write().config_mut().options_mut().execution.time_zone = before;
+                    return Err(error);
+                }
+                Ok(Planned::Done(word))
+            }
+            plan => Ok(Planned::Query(plan)),
+        }
+    }
+
+    async fn query(&self, run: &Run, plan: &LogicalPlan) -> Result<StatementResult> {
+        let resolved = run.started.elapsed();
+        let planning = Instant::now();
+        let physical = run.state.create_physical_plan(plan).await?;
+        let stream = execute_stream(Arc::clone(&physical), Arc::new(TaskContext::from(&run.state)))?;
+        let manifests = run.statement.log().reports().iter().map(|report| report.planning).sum();
+        Ok(StatementResult {
+            kind: StatementKind::Rows,
+            schema: stream.schema(),
+            stream,
+            pins: run.lines(false),
+            notices: run.notices(),
+            timing: Timing { resolve: resolved, plan: planning.elapsed().saturating_sub(manifests), manifests },
+            plan: Some(physical),
+        })
+    }
+
+    /// Carries out a statement that is ours alone.
+    async fn command(&self, command: Command, notices: Vec<String>) -> Result<StatementResult> {
+        let run = self.begin(ScanLog::new(), notices)?;
+        let batch = match command {
+            Command::Statement(_) => return Err(Error::internal("a plain statement came as a command")),
+            Command::ExplainFiles(statement) => return self.explain_files(*statement, run.statement.notices()).await,
+            Command::Pin(command) => return self.pin(&run, command).await,
+            Command::Unpin(target) => return self.unpin(&run, target).await,
+            Command::ShowPins => {
+                let held: Vec<_> = self.settings().pins.read().values().cloned().collect();
+                pin::show(&held, run.statement.zone()).await?
+            }
+            Command::ShowDatabases { like } => show::databases(&self.databases().await?, like.as_deref())?,
+            Command::ShowTables { database, like } => self.show_tables(database, like.as_deref()).await?,
+            Command::ShowPartitions(factor) => return self.show_partitions(&run, factor).await,
+            Command::ShowCreateTable(factor) => {
+                let provider = self.relation(&run, factor).await?;
+                match provider.downcast_ref::<crate::query::LakeTable>() {
+                    Some(table) => describe::create_table(table.pin())?,
+                    None => {
+                        return Err(Error::invalid("only tables of the warehouse have a CREATE TABLE statement")
+                            .with_code("TableNotFound"));
+                    }
+                }
+            }
+            Command::Describe(factor) => describe::columns(&self.relation(&run, factor).await?)?,
+            Command::Use(name) => {
+                let database = self.database_of(&name)?;
+                check_database(&self.warehouse, &database).await?;
+                self.context.state_ref().write().config_mut().options_mut().catalog.default_schema = database;
+                return Ok(self.done("USE", Vec::new(), run.statement.notices()));
+            }
+            Command::SetOption { name, value } => {
+                self.settings().set_option(&name, Some(&value))?;
+                return Ok(self.done("SET", Vec::new(), run.statement.notices()));
+            }
+            Command::ResetOption(Some(name)) => {
+                self.settings().set_option(&name, None)?;
+                return Ok(self.done("RESET", Vec::new(), run.statement.notices()));
+            }
+            Command::ResetOption(None) => {
+                self.settings().reset_options();
+                return Ok(self.done("RESET", Vec::new(), run.statement.notices()));
+            }
+            Command::ShowOption(name) => {
+                use super::cells::{Cell, Kind, batch, schema};
+                let schema = schema(&[("name", Kind::Text, true), ("value", Kind::Text, false)]);
+                batch(&schema, &[vec![Cell::text(&name), Cell::opt_text(self.settings().option(&name)?)]])?
+            }
+        };
+        Ok(rows(batch, run.lines(false), run.notices()))
+    }
+
+    async fn explain_files(&self, statement: DfStatement, notices: Vec<String>) -> Result<StatementResult> {
+        let run = self.begin(ScanLog::explaining_files(), notices)?;
+        let Planned::Query(plan) = self.plan(&run, statement).await? else {
+            return Err(Error::invalid("EXPLAIN FILES takes a query").with_code("Syntax"));
+        };
+        run.state.create_physical_plan(&plan).await?;
+        let batch = explain_files::rows(&run.statement.log().reports(), run.statement.zone())?;
+        Ok(rows(batch, run.lines(false), run.notices()))
+    }
+
+    async fn pin(&self, run: &Run, command: PinCommand) -> Result<StatementResult> {
+        let (state, zone) = (&run.state, run.statement.zone());
+        let common = match command.clause {
+            Some(clause) => Some(travel::selection_of(clause, state, zone)?),
+            None => None,
+        };
+        let mut wanted: Vec<(String, String, Selection)> = Vec::new();
+        match command.target {
+            Target::Tables(factors) => {
+                for factor in factors {
+                    let TableFactor::Table { name, version, .. } = factor else { continue };
+                    let own = match version {
+                        Some(version) => Some(travel::selection_of(version, state, zone)?),
+                        None => None,
+                    };
+                    let (database, table) = self.table_name(&name)?;
+                    let (table, named) = match super::names::split_selector(&table) {
+                        Some((base, suffix)) => (base.to_string(), Some(Selection::parse_suffix(suffix, zone)?)),
+                        None => (table, None),
+                    };
+                    let selection = own.or(named).or_else(|| common.clone()).unwrap_or_default();
+                    wanted.push((database, table, selection));
+                }
+            }
+            Target::Database(name) => {
+                let database = self.database_of(&name)?;
+                for table in self.warehouse.catalog().list_tables(&database).await? {
+                    wanted.push((database.clone(), table, common.clone().unwrap_or_default()));
+                }
+            }
+        }
+        let mut held = Vec::new();
+        for (database, name, selection) in wanted {
+            let parts = TableName::parse(&name);
+            if parts.system.is_some() {
+                return Err(
+                    Error::invalid(format!("{name} is a system table; pin the table itself")).with_code("BadSelector")
+                );
+            }
+            let table = run.statement.table(&database, &name).await?;
+            // a pin made without a clause fixes what is the latest now
+            let pin = if selection.chooses() {
+                run.statement.pin(&table, &selection).await?
+            } else {
+                let previous = self.settings().pins.write().shift_remove(table.ident());
+                let pinned = run.statement.pin(&table, &selection).await;
+                if let (Err(_), Some(previous)) = (&pinned, previous) {
+                    self.settings().pins.write().insert(table.ident().clone(), previous);
+                }
+                pinned?
+            };
+            let said = if selection.chooses() { selection.suffix() } else { "latest".to_string() };
+            held.push((table.ident().clone(), pin::held(&pin, said)));
+        }
+        // all or none
+        let mut pins = self.settings().pins.write();
+        for (ident, one) in held {
+            pins.insert(ident, one);
+        }
+        drop(pins);
+        Ok(self.done("PIN", run.lines(true), run.notices()))
+    }
+
+    async fn unpin(&self, run: &Run, target: Option<Target>) -> Result<StatementResult> {
+        match target {
+            None => self.settings().pins.write().clear(),
+            Some(Target::Database(name)) => {
+                let database = self.database_of(&name)?;
+                self.settings().pins.write().retain(|ident, _| ident.database != database);
+            }
+            Some(Target::Tables(factors)) => {
+                for factor in factors {
+                    let Some(name) = name_of(&factor) else { continue };
+                    let (database, table) = self.table_name(name)?;
+                    let ident = self.pinned_ident(run, &database, &table).await;
+                    let removed = ident.and_then(|ident| self.settings().pins.write().shift_remove(&ident));
+                    if removed.is_none() {
+                        let pinned: Vec<String> =
+                            self.settings().pins.read().keys().map(|i| format!("{}.{}", i.database, i.table)).collect();
+                        return Err(Error::not_found(format!("{database}.{table} is not pinned"))
+                            .with_code("NotPinned")
+                            .with_hint(known_names(
+                                "pins",
+                                &format!("{database}.{table}"),
+                                pinned.iter().map(String::as_str),
+                            )));
+                    }
+                }
+            }
+        }
+        Ok(self.done("UNPIN", Vec::new(), run.notices()))
+    }
+
+    /// The pinned table of a name, without asking the warehouse: it may be gone.
+    async fn pinned_ident(&self, run: &Run, database: &str, name: &str) -> Option<TableIdent> {
+        if let Ok(table) = run.statement.table(database, name).await {
+            return Some(table.ident().clone());
+        }
+        let parts = TableName::parse(name);
+        let branch = parts.branch.as_deref();
+        self.settings()
+            .pins
+            .read()
+            .keys()
+            .find(|i| i.database == database && i.table == parts.table && branch.is_none_or(|b| b == i.branch))
+            .cloned()
+    }
+
+    async fn show_tables(&self, database: Option<ObjectName>, like: Option<&str>) -> Result<RecordBatch> {
+        let database = match database {
+            Some(name) => self.database_of(&name)?,
+            None => self.database(),
+        };
+        let mut tables: Vec<(String, &str)> = Vec::new();
+        match self.warehouse.catalog().list_tables(&database).await {
+            Ok(names) => tables.extend(names.into_iter().map(|name| (name, "table"))),
+            Err(error) if database == system_tables::GLOBAL_DATABASE && error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+        if database == system_tables::GLOBAL_DATABASE {
+            tables.extend(system_tables::global_tables().iter().map(|name| ((*name).to_string(), "table")));
+        }
+        for name in self.settings().local_names(&database) {
+            let view = self.settings().local(&database, &name).is_some_and(|t| t.table_type() == TableType::View);
+            tables.push((name, if view { "view" } else { "temporary" }));
+        }
+        tables.sort();
+        show::tables(&database, &tables, like)
+    }
+
+    async fn show_partitions(&self, run: &Run, factor: TableFactor) -> Result<StatementResult> {
+        let mut factor = factor;
+        if let TableFactor::Table { name, .. } = &mut factor
+            && let Some(last) = name.0.last_mut()
+            && let datafusion::sql::sqlparser::ast::ObjectNamePart::Identifier(identifier) = last
+        {
+            let (base, suffix) = match super::names::split_selector(&identifier.value) {
+                Some((base, suffix)) => (base.to_string(), format!("@{suffix}")),
+                None => (identifier.value.clone(), String::new()),
+            };
+            if TableName::parse(&base).system.is_some() {
+                return Err(Error::invalid("a system table has no partitions").with_code("TableNotFound"));
+            }
+            let base = if identifier.quote_style.is_some() { base } else { base.to_lowercase() };
+            identifier.value = format!("{base}$partitions{suffix}");
+            identifier.quote_style = Some('"');
+        }
+        let provider = self.relation(run, factor).await?;
+        let physical = provider.scan(&run.state, None, &[], None).await?;
+        let columns = ["partition", "record_count", "file_size_in_bytes", "file_count", "last_update_time"];
+        let schema = physical.schema();
+        let wanted = columns
+            .iter()
+            .map(|name| {
+                let index = schema.index_of(name)?;
+                let column = datafusion::physical_expr::expressions::Column::new(name, index);
+                Ok((Arc::new(column) as Arc<dyn datafusion::physical_plan::PhysicalExpr>, (*name).to_string()))
+            })
+            .collect::<Result<Vec<_>>>()?;
+        let plan = ProjectionExec::try_new(wanted, physical)?;
+        let stream = execute_stream(Arc::new(plan), Arc::new(TaskContext::from(&run.state)))?;
+        let batches: Vec<RecordBatch> = stream.try_collect().await?;
+        let batch = match batches.into_iter().next() {
+            Some(batch) => batch,
+            None => return Err(Error::internal("the partitions came without a batch")),
+        };
+        if batch.column(0).as_string::<i32>().iter().any(|p| p == Some("")) {
+            return Err(Error::invalid("the table is not partitioned").with_code("NotPartitioned"));
+        }
+        Ok(rows(batch, run.lines(false), run.notices()))
+    }
+
+    /// The relation a table factor names, at what it says.
+    async fn relation(&self, run: &Run, factor: TableFactor) -> Result<Arc<dyn TableProvider>> {
+        let plan = run.statement.relation(&run.state, factor).await?;
+        Ok(plan)
     }
 
     /// The session's own pins.
     pub fn session_pins(&self) -> Vec<PinLine> {
-        Vec::new()
+        let Ok(zone) = self.zone() else { return Vec::new() };
+        self.settings().pins.read().values().map(|held| pin::line(&held.pin, &zone, true)).collect()
     }
 
     /// Databases of the warehouse.
+    ///
+    /// # Errors
+    /// The warehouse cannot be listed.
     pub async fn databases(&self) -> Result<Vec<String>> {
-        Err(Error::internal("not built yet"))
+        self.warehouse.catalog().list_databases().await
     }
 
-    /// Tables of a database, the current one when None.
+    /// Tables of a database, the current one when None; views and temporary tables of the session included.
+    ///
+    /// # Errors
+    /// No such database.
     pub async fn tables(&self, database: Option<&str>) -> Result<Vec<String>> {
-        let _ = database;
-        Err(Error::internal("not built yet"))
+        let database = database.map_or_else(|| self.database(), str::to_string);
+        let mut names = self.warehouse.catalog().list_tables(&database).await?;
+        names.extend(self.settings().local_names(&database));
+        names.sort();
+        Ok(names)
     }
 
-    /// Columns of a table (`t` or `db.t`) at the session's pin: name and type as Paimon writes it.
+    /// Columns of a table (`t`, `db.t`, `t@v3`, `t$files`) at the session's pin: name and type as Paimon writes it.
+    ///
+    /// # Errors
+    /// No such table.
     pub async fn columns(&self, table: &str) -> Result<Vec<(String, String)>> {
-        let _ = table;
-        Err(Error::internal("not built yet"))
+        let run = self.begin(ScanLog::new(), Vec::new())?;
+        let provider = self.relation(&run, self.factor(table)?).await?;
+        let batch = describe::columns(&provider)?;
+        let text = |index: usize| -> Vec<String> {
+            let column = batch.columns().get(index).and_then(|c| c.as_string_opt::<i32>().cloned());
+            column
+                .iter()
+                .flat_map(|c| c.iter().map(|t| t.unwrap_or_default().to_string()).collect::<Vec<_>>())
+                .collect()
+        };
+        Ok(text(0).into_iter().zip(text(1)).collect())
     }
 
     /// Kept snapshot ids and tags of a table, newest first, for completion.
+    ///
+    /// # Errors
+    /// No such table.
     pub async fn versions(&self, table: &str) -> Result<(Vec<i64>, Vec<String>)> {
-        let _ = table;
-        Err(Error::internal("not built yet"))
+        let run = self.begin(ScanLog::new(), Vec::new())?;
+        let factor = self.factor(table)?;
+        let name = name_of(&factor).ok_or_else(|| Error::invalid(format!("'{table}' is no table name")))?;
+        let (database, name) = self.table_name(name)?;
+        let table = run.statement.table(&database, &name).await?;
+        let mut ids: Vec<i64> = table.snapshot_ids().await?.into_iter().map(|id| id.0).collect();
+        ids.sort_unstable_by(|a, b| b.cmp(a));
+        let mut tags = table.tags().await?;
+        tags.sort_by(|a, b| b.1.snapshot.id.cmp(&a.1.snapshot.id).then_with(|| a.0.cmp(&b.0)));
+        Ok((ids, tags.into_iter().map(|(name, _)| name).collect()))
     }
 
     /// Names after `$`.
     pub fn system_tables() -> Vec<&'static str> {
-        Vec::new()
+        system_tables::names().collect()
+    }
+
+    /// Names of our table functions.
+    pub fn table_functions() -> Vec<&'static str> {
+        super::functions::names()
     }
 
     /// Row accounting of a table reference (`t`, `db.t`, `t VERSION AS OF 3`, `t@v3`), with an optional condition
     /// (SQL over the table's columns).
+    ///
+    /// # Errors
+    /// No such table; a condition that cannot be planned; files that are gone.
     pub async fn counts(&self, table: &str, condition: Option<&str>) -> Result<(PinLine, Accounting)> {
-        let _ = (table, condition);
-        Err(Error::internal("not built yet"))
+        let run = self.begin(ScanLog::new(), Vec::new())?;
+        let mut notices = Vec::new();
+        let tokens = super::rewrite::rewrite(prefixed(table)?, &mut notices)?;
+        let factor = statements::factor_of(tokens)?;
+        let provider = self.relation(&run, factor).await?;
+        let Some(lake) = provider.downcast_ref::<crate::query::LakeTable>() else {
+            return Err(Error::invalid(format!("'{table}' is no table of the warehouse")).with_code("TableNotFound"));
+        };
+        let options = AccountingOptions {
+            exact: true,
+            zone: Zone::parse(&run.statement.zone().name())?,
+            budget: run.statement.budget(),
+        };
+        let mut accounting = account(lake.pin(), self.warehouse.env(), &options).await?;
+        if let Some(condition) = condition {
+            let counted = DataFrame::new(run.state.clone(), run.statement.scan(lake.clone())?);
+            let filter = run.state.create_logical_expr(condition, counted.schema())?;
+            let batches = counted.filter(filter)?.aggregate(vec![], vec![count_all()])?.collect().await?;
+            let count =
+                batches.first().and_then(|b| b.columns().first()).and_then(|c| c.as_primitive_opt::<Int64Type>());
+            accounting.matching = count.and_then(|c| c.values().first()).and_then(|n| u64::try_from(*n).ok());
+        }
+        let session = run.statement.used().iter().any(|used| used.session);
+        Ok((pin::line(lake.pin(), run.statement.zone(), session), accounting))
+    }
+
+    fn factor(&self, text: &str) -> Result<TableFactor> {
+        statements::factor_of(prefixed(text)?)
+    }
+
+    fn done(&self, word: impl Into<String>, pins: Vec<PinLine>, notices: Vec<String>) -> StatementResult {
+        let schema = Arc::new(Schema::empty());
+        let empty = RecordBatchStreamAdapter::new(Arc::clone(&schema), stream::empty());
+        StatementResult {
+            kind: StatementKind::Done(word.into()),
+            schema,
+            stream: Box::pin(empty),
+            pins,
+            notices,
+            timing: Timing::default(),
+            plan: None,
+        }
+    }
+
+    /// Database and table a name of ours stands for; None in another catalog.
+    fn in_warehouse(&self, name: &ObjectName) -> Option<(String, String)> {
+        let state = self.context.state_ref();
+        let state = state.read();
+        let catalog = &state.config_options().catalog;
+        match parts(name).as_slice() {
+            [table] if catalog.default_catalog == self.catalog_name => {
+                Some((catalog.default_schema.clone(), table.clone()))
+            }
+            [database, table] if catalog.default_catalog == self.catalog_name => {
+                Some((database.clone(), table.clone()))
+            }
+            [named, database, table] if *named == self.catalog_name => Some((database.clone(), table.clone())),
+            _ => None,
+        }
+    }
+
+    fn table_name(&self, name: &ObjectName) -> Result<(String, String)> {
+        self.in_warehouse(name).ok_or_else(|| {
+            Error::invalid(format!("{name} is no table of the warehouse"))
+                .with_code("TableNotFound")
+                .with_hint(format!("write {}.DATABASE.TABLE", self.catalog_name))
+        })
+    }
+
+    fn database_of(&self, name: &ObjectName) -> Result<String> {
+        match parts(name).as_slice() {
+            [database] => Ok(database.clone()),
+            [catalog, database] if *catalog == self.catalog_name => Ok(database.clone()),
+            _ => Err(Error::not_found(format!("{name} is no database of the warehouse")).with_code("DatabaseNotFound")),
+        }
+    }
+
+    /// Whether a name stands for something that is not the warehouse's.
+    fn is_local(&self, name: &ObjectName) -> bool {
+        match self.in_warehouse(name) {
+            Some((database, table)) => self.settings().local(&database, &table).is_some(),
+            None => true,
+        }
+    }
+
+    /// A name for a view must not hide a table.
+    async fn check_free(&self, run: &Run, database: &str, name: &str, replace: bool, if_not: bool) -> Result<()> {
+        let taken = |what: &str| {
+            Error::invalid(format!("there is a {what} {database}.{name} already"))
+                .with_code("TableExists")
+                .with_hint("choose another name")
+        };
+        if run.statement.table(database, name).await.is_ok() {
+            return Err(taken("table"));
+        }
+        if !replace && !if_not && self.settings().local(database, name).is_some() {
+            return Err(taken("view or temporary table").with_hint("use CREATE OR REPLACE VIEW, or drop it first"));
+        }
+        Ok(())
+    }
+
+    /// Copies go anywhere but into the warehouse.
+    fn check_copy(&self, target: &str) -> Result<()> {
+        let absolute = |text: &str| {
+            if text.contains("://") {
+                return text.trim_start_matches("file://").to_string();
+            }
+            std::path::absolute(text).map_or_else(|_| text.to_string(), |path| path.to_string_lossy().into_owned())
+        };
+        let (target, own) = (absolute(target), absolute(self.warehouse.url()));
+        let own = own.trim_end_matches('/');
+        if target == own || target.strip_prefix(own).is_some_and(|rest| rest.starts_with('/')) {
+            return Err(Error::unsupported("COPY would write into the warehouse, and writing comes later")
+                .with_code("ReadOnly")
+                .with_hint("choose a target outside of it"));
+        }
+        Ok(())
+    }
+}
+
+/// A statement under way.
+struct Run {
+    statement: Arc<Statement>,
+    state: SessionState,
+    started: Instant,
+}
+
+impl Run {
+    /// The pins as lines; `session`: all of them are the session's.
+    fn lines(&self, session: bool) -> Vec<PinLine> {
+        let zone = self.statement.zone();
+        self.statement.used().iter().map(|used| pin::line(&used.pin, zone, session || used.session)).collect()
+    }
+
+    /// Notices of resolving and of planning, each once.
+    fn notices(&self) -> Vec<String> {
+        let mut all = self.statement.notices();
+        for notice in self.statement.log().reports().into_iter().flat_map(|report| report.notices) {
+            if !all.contains(&notice) {
+                all.push(notice);
+            }
+        }
+        all
+    }
+}
+
+enum Planned {
+    Query(LogicalPlan),
+    Done(String),
+}
+
+fn one(sql: &str) -> Result<Vec<datafusion::sql::sqlparser::tokenizer::TokenWithSpan>> {
+    let mut all = tokens::statements(tokens::tokenize(sql)?);
+    match (all.pop(), all.is_empty()) {
+        (Some(one), true) => Ok(one),
+        (None, _) => Err(Error::invalid("there is no statement").with_code("Syntax")),
+        _ => Err(Error::invalid("one statement was expected, there are several").with_code("Syntax")),
+    }
+}
+
+/// The tokens of a table reference.
+fn prefixed(text: &str) -> Result<Vec<datafusion::sql::sqlparser::tokenizer::TokenWithSpan>> {
+    one(text)
+}
+
+fn rows(batch: RecordBatch, pins: Vec<PinLine>, notices: Vec<String>) -> StatementResult {
+    let schema = batch.schema();
+    let stream = RecordBatchStreamAdapter::new(Arc::clone(&schema), stream::iter([Ok(batch)]).boxed());
+    StatementResult {
+        kind: StatementKind::Rows,
+        schema,
+        stream: Box::pin(stream),
+        pins,
+        notices,
+        timing: Timing::default(),
+        plan: None,
+    }
+}
+
+fn count_all() -> datafusion::logical_expr::Expr {
+    datafusion::functions_aggregate::expr_fn::count(datafusion::logical_expr::lit(1i64))
+}
+
+async fn check_database(warehouse: &Warehouse, database: &str) -> Result<()> {
+    let all = warehouse.catalog().list_databases().await?;
+    if database == system_tables::GLOBAL_DATABASE || all.iter().any(|known| known == database) {
+        return Ok(());
+    }
+    Err(Error::not_found(format!("there is no database '{database}'"))
+        .with_code("DatabaseNotFound")
+        .with_hint(known_names("databases", database, all.iter().map(String::as_str))))
+}
+
+fn asks_information_schema(state: &SessionState, statement: &DfStatement) -> bool {
+    state
+        .resolve_table_references(statement)
+        .is_ok_and(|all| all.iter().any(|reference| reference.schema() == Some("information_schema")))
+}
+
+/// What a statement without rows answers.
+fn done_word(statement: &DfStatement) -> String {
+    let text = match statement {
+        DfStatement::CreateExternalTable(_) => return "CREATE EXTERNAL TABLE".to_string(),
+        DfStatement::Reset(_) => return "RESET".to_string(),
+        other => other.to_string(),
+    };
+    let words: Vec<&str> = text.split_whitespace().collect();
+    match words.as_slice() {
+        ["CREATE", "OR", "REPLACE", what, ..] => format!("CREATE {what}"),
+        [first @ ("CREATE" | "DROP"), second, ..] => format!("{first} {second}"),
+        [first, ..] => (*first).to_string(),
+        [] => String::new(),
     }
 }

@@ -1,12 +1,20 @@
 //! A warehouse: the folder of databases, opened once and shared by any number of sessions.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use datafusion::dataframe::DataFrame;
 use datafusion::execution::context::SessionContext;
+use datafusion::logical_expr::planner::RelationPlanner;
 
-use crate::error::{Error, Result};
+use super::catalog::LakeCatalog;
+use super::planner::TravelPlanner;
+use super::session::Session;
+use crate::catalog::{Catalog, FilesystemCatalog};
+use crate::error::Result;
+use crate::query::QueryEnv;
+use crate::snapshot::Table;
 
 /// A warehouse that is open for reading. Cheap to clone.
 #[derive(Clone)]
@@ -16,14 +24,23 @@ pub struct Warehouse {
 
 struct Inner {
     url: String,
+    catalog: Arc<dyn Catalog>,
+    env: Arc<QueryEnv>,
 }
 
 impl Warehouse {
     /// Opens the warehouse at a path or URL; `options` are those of the object store.
+    ///
+    /// # Errors
+    /// Nothing there, or no access.
     pub async fn open(url: &str, options: &BTreeMap<String, String>) -> Result<Self> {
-        let _ = options;
-        let _ = Arc::new(Inner { url: url.to_string() });
-        Err(Error::internal("not built yet"))
+        let catalog = FilesystemCatalog::open(url, options).await?;
+        Ok(Self::over(url, Arc::new(catalog)))
+    }
+
+    /// A warehouse over a catalog the caller has; `url` is how it is named to users.
+    pub fn over(url: &str, catalog: Arc<dyn Catalog>) -> Self {
+        Self { inner: Arc::new(Inner { url: url.to_string(), catalog, env: QueryEnv::new() }) }
     }
 
     /// Where the warehouse is, as given.
@@ -31,16 +48,67 @@ impl Warehouse {
         &self.inner.url
     }
 
-    /// Registers the warehouse as a catalog of the caller's session: `catalog_name.database.table`, with names such as
-    /// `"t@v3"`, `"t@tag"` and `t$snapshots`.
-    pub async fn register(&self, context: &SessionContext, catalog_name: &str) -> Result<()> {
-        let _ = (context, catalog_name);
-        Err(Error::internal("not built yet"))
+    /// Its databases and tables.
+    pub fn catalog(&self) -> &Arc<dyn Catalog> {
+        &self.inner.catalog
     }
 
-    /// Runs one statement of our SQL (time travel clauses, hints) on the caller's session.
+    /// Caches shared by all its readers.
+    pub fn env(&self) -> &Arc<QueryEnv> {
+        &self.inner.env
+    }
+
+    /// A table; the name may carry a branch: `t$branch_x`.
+    ///
+    /// # Errors
+    /// No such database or table; the nearest are named.
+    pub async fn table(&self, database: &str, name: &str) -> Result<Arc<Table>> {
+        self.inner.catalog.table(database, name).await
+    }
+
+    /// Registers the warehouse as a catalog of the caller's session: `catalog_name.database.table`, with names such as
+    /// `"t@v3"`, `"t@eod"`, `t$snapshots` and `t$branch_x`. A time travel clause in plain `SessionContext::sql` is an
+    /// error; [`Warehouse::sql`] understands them all.
+    ///
+    /// # Errors
+    /// The warehouse cannot be listed.
+    pub async fn register(&self, context: &SessionContext, catalog_name: &str) -> Result<()> {
+        self.attach(context, catalog_name).await?;
+        Ok(())
+    }
+
+    /// Runs one statement of our SQL (time travel clauses, hints, pins) on the caller's session, in which the
+    /// warehouse has to be registered.
+    ///
+    /// # Errors
+    /// As the statement.
     pub async fn sql(&self, context: &SessionContext, sql: &str) -> Result<DataFrame> {
-        let _ = (context, sql);
-        Err(Error::internal("not built yet"))
+        Session::attached(self, context)?.frame(sql).await
+    }
+
+    pub(crate) async fn attach(&self, context: &SessionContext, catalog_name: &str) -> Result<LakeCatalog> {
+        let lake = LakeCatalog::open(self, Arc::default()).await?;
+        context.register_catalog(catalog_name, Arc::new(lake.clone()));
+        let planner: Arc<dyn RelationPlanner> = TravelPlanner::plain();
+        let known = context.state().relation_planners().iter().any(|p| TravelPlanner::is(p));
+        if !known {
+            context.register_relation_planner(planner)?;
+        }
+        let storage = self.inner.catalog.storage();
+        let store_url = storage.store_url();
+        let url: &url::Url = store_url.as_ref();
+        context.runtime_env().register_object_store(url, storage.object_store());
+        Ok(lake)
+    }
+
+    /// Whether both are the same open warehouse.
+    pub(crate) fn same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+}
+
+impl fmt::Debug for Warehouse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Warehouse").field("url", &self.inner.url).finish_non_exhaustive()
     }
 }

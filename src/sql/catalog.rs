@@ -1,0 +1,253 @@
+//! The warehouse as a DataFusion catalog: one that any session can use, and the overlay of one statement.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::catalog::{CatalogProvider, CatalogProviderList, SchemaProvider, TableProvider};
+use datafusion::error::Result as DfResult;
+use datafusion::execution::SessionStateBuilder;
+use parking_lot::RwLock;
+
+use super::settings::Settings;
+use super::statement::Statement;
+use super::warehouse::Warehouse;
+use crate::error::{Error, Result};
+use crate::query::ScanLog;
+
+/// Databases and tables as last listed: DataFusion asks for names without waiting.
+#[derive(Debug, Default)]
+pub(crate) struct Listing {
+    databases: RwLock<Vec<(String, Vec<String>)>>,
+}
+
+impl Listing {
+    fn databases(&self) -> Vec<String> {
+        self.databases.read().iter().map(|(name, _)| name.clone()).collect()
+    }
+
+    fn tables(&self, database: &str) -> Vec<String> {
+        let known = self.databases.read();
+        known.iter().find(|(name, _)| name == database).map(|(_, tables)| tables.clone()).unwrap_or_default()
+    }
+}
+
+/// A warehouse in a session.
+#[derive(Debug, Clone)]
+pub(crate) struct LakeCatalog {
+    warehouse: Warehouse,
+    settings: Arc<Settings>,
+    listing: Arc<Listing>,
+}
+
+impl LakeCatalog {
+    /// The warehouse with its names listed.
+    pub(crate) async fn open(warehouse: &Warehouse, settings: Arc<Settings>) -> Result<Self> {
+        let catalog = Self { warehouse: warehouse.clone(), settings, listing: Arc::default() };
+        catalog.refresh().await?;
+        Ok(catalog)
+    }
+
+    /// Lists databases and tables again.
+    pub(crate) async fn refresh(&self) -> Result<()> {
+        let mut all = Vec::new();
+        for database in self.warehouse.catalog().list_databases().await? {
+            let tables = self.warehouse.catalog().list_tables(&database).await?;
+            all.push((database, tables));
+        }
+        *self.listing.databases.write() = all;
+        Ok(())
+    }
+
+    pub(crate) fn settings(&self) -> &Arc<Settings> {
+        &self.settings
+    }
+
+    pub(crate) fn warehouse(&self) -> &Warehouse {
+        &self.warehouse
+    }
+}
+
+impl CatalogProvider for LakeCatalog {
+    fn schema_names(&self) -> Vec<String> {
+        self.listing.databases()
+    }
+
+    // any name may be a database: looking would need storage, asking for one of its tables tells
+    fn schema(&self, name: &str) -> Option<Arc<dyn SchemaProvider>> {
+        Some(Arc::new(LakeSchema { catalog: self.clone(), database: name.to_string(), statement: None }))
+    }
+}
+
+/// A database.
+#[derive(Debug)]
+struct LakeSchema {
+    catalog: LakeCatalog,
+    database: String,
+    statement: Option<Arc<Statement>>,
+}
+
+#[async_trait]
+impl SchemaProvider for LakeSchema {
+    fn table_names(&self) -> Vec<String> {
+        let mut names = self.catalog.listing.tables(&self.database);
+        names.extend(self.catalog.settings.local_names(&self.database));
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    async fn table(&self, name: &str) -> DfResult<Option<Arc<dyn TableProvider>>> {
+        match &self.statement {
+            Some(statement) => Ok(statement.provider(&self.database, name).await?),
+            None => {
+                if let Some(local) = self.catalog.settings.local(&self.database, name) {
+                    return Ok(Some(local));
+                }
+                // a session that is not ours: the name stands alone
+                let state = SessionStateBuilder::new().build();
+                let statement = Statement::new(&self.catalog.warehouse, &self.catalog.settings, state, ScanLog::new())?;
+                Ok(statement.provider(&self.database, name).await?)
+            }
+        }
+    }
+
+    fn table_exist(&self, name: &str) -> bool {
+        self.catalog.settings.local(&self.database, name).is_some()
+            || self.catalog.listing.tables(&self.database).iter().any(|known| known == name)
+    }
+
+    fn register_table(&self, name: String, table: Arc<dyn TableProvider>) -> DfResult<Option<Arc<dyn TableProvider>>> {
+        if self.catalog.listing.tables(&self.database).contains(&name) {
+            return Err(Error::invalid(format!("the warehouse has a table {}.{name}", self.database))
+                .with_code("TableExists")
+                .with_hint("choose another name for the view or temporary table")
+                .into());
+        }
+        Ok(self.catalog.settings.put_local(&self.database, &name, table))
+    }
+
+    fn deregister_table(&self, name: &str) -> DfResult<Option<Arc<dyn TableProvider>>> {
+        Ok(self.catalog.settings.remove_local(&self.database, name))
+    }
+}
+
+/// All catalogs of a session; those that are warehouses resolve through one statement.
+#[derive(Debug)]
+pub(crate) struct StatementCatalogs {
+    inner: Arc<dyn CatalogProviderList>,
+    statement: Arc<Statement>,
+}
+
+impl StatementCatalogs {
+    pub(crate) fn new(inner: Arc<dyn CatalogProviderList>, statement: Arc<Statement>) -> Self {
+        // a statement inside a statement replaces its overlay
+        let inner = match inner.downcast_ref::<Self>() {
+            Some(overlay) => Arc::clone(&overlay.inner),
+            None => inner,
+        };
+        Self { inner, statement }
+    }
+}
+
+impl CatalogProviderList for StatementCatalogs {
+    fn register_catalog(&self, name: String, catalog: Arc<dyn CatalogProvider>) -> Option<Arc<dyn CatalogProvider>> {
+        self.inner.register_catalog(name, catalog)
+    }
+
+    fn catalog_names(&self) -> Vec<String> {
+        self.inner.catalog_names()
+    }
+
+    fn catalog(&self, name: &str) -> Option<Arc<dyn CatalogProvider>> {
+        let catalog = self.inner.catalog(name)?;
+        match catalog.downcast_ref::<LakeCatalog>() {
+            Some(lake) if lake.warehouse.same(self.statement.warehouse()) => {
+                Some(Arc::new(StatementCatalog { lake: lake.clone(), statement: Arc::clone(&self.statement) }))
+            }
+            _ => Some(Arc::new(ForeignCatalog { inner: catalog, statement: Arc::clone(&self.statement) })),
+        }
+    }
+}
+
+/// A catalog that is no warehouse: our table functions are found in it, time travel is refused.
+#[derive(Debug)]
+struct ForeignCatalog {
+    inner: Arc<dyn CatalogProvider>,
+    statement: Arc<Statement>,
+}
+
+impl CatalogProvider for ForeignCatalog {
+    fn schema_names(&self) -> Vec<String> {
+        self.inner.schema_names()
+    }
+
+    fn schema(&self, name: &str) -> Option<Arc<dyn SchemaProvider>> {
+        let inner = self.inner.schema(name)?;
+        Some(Arc::new(ForeignSchema { inner, database: name.to_string(), statement: Arc::clone(&self.statement) }))
+    }
+
+    fn register_schema(
+        &self,
+        name: &str,
+        schema: Arc<dyn SchemaProvider>,
+    ) -> DfResult<Option<Arc<dyn SchemaProvider>>> {
+        self.inner.register_schema(name, schema)
+    }
+
+    fn deregister_schema(&self, name: &str, cascade: bool) -> DfResult<Option<Arc<dyn SchemaProvider>>> {
+        self.inner.deregister_schema(name, cascade)
+    }
+}
+
+#[derive(Debug)]
+struct ForeignSchema {
+    inner: Arc<dyn SchemaProvider>,
+    database: String,
+    statement: Arc<Statement>,
+}
+
+#[async_trait]
+impl SchemaProvider for ForeignSchema {
+    fn table_names(&self) -> Vec<String> {
+        self.inner.table_names()
+    }
+
+    async fn table(&self, name: &str) -> DfResult<Option<Arc<dyn TableProvider>>> {
+        if let Some(found) = self.statement.foreign(&self.database, name).await? {
+            return Ok(Some(found));
+        }
+        self.inner.table(name).await
+    }
+
+    fn table_exist(&self, name: &str) -> bool {
+        self.inner.table_exist(name)
+    }
+
+    fn register_table(&self, name: String, table: Arc<dyn TableProvider>) -> DfResult<Option<Arc<dyn TableProvider>>> {
+        self.inner.register_table(name, table)
+    }
+
+    fn deregister_table(&self, name: &str) -> DfResult<Option<Arc<dyn TableProvider>>> {
+        self.inner.deregister_table(name)
+    }
+}
+
+#[derive(Debug)]
+struct StatementCatalog {
+    lake: LakeCatalog,
+    statement: Arc<Statement>,
+}
+
+impl CatalogProvider for StatementCatalog {
+    fn schema_names(&self) -> Vec<String> {
+        self.lake.schema_names()
+    }
+
+    fn schema(&self, name: &str) -> Option<Arc<dyn SchemaProvider>> {
+        Some(Arc::new(LakeSchema {
+            catalog: self.lake.clone(),
+            database: name.to_string(),
+            statement: Some(Arc::clone(&self.statement)),
+        }))
+    }
+}

@@ -1,0 +1,159 @@
+//! Constants in clauses: literals and expressions such as `now() - INTERVAL '1' HOUR`.
+
+use std::sync::Arc;
+
+use datafusion::common::{DFSchema, ScalarValue};
+use datafusion::execution::SessionState;
+use datafusion::logical_expr::Expr;
+use datafusion::logical_expr::simplify::SimplifyContext;
+use datafusion::optimizer::simplify_expressions::ExprSimplifier;
+use datafusion::sql::sqlparser::ast::{
+    DataType as SqlType, Expr as SqlExpr, ExprWithAlias, TypedString, UnaryOperator, Value, ValueWithSpan,
+};
+
+use crate::error::{Error, Result};
+use crate::snapshot::{SessionZone, parse_timestamp};
+use crate::storage::env::now_millis;
+
+/// An integer literal, with or without sign.
+pub(crate) fn integer(expr: &SqlExpr) -> Option<i64> {
+    match expr {
+        SqlExpr::Value(ValueWithSpan { value: Value::Number(text, _), .. }) => text.parse().ok(),
+        SqlExpr::UnaryOp { op: UnaryOperator::Minus, expr } => integer(expr).and_then(i64::checked_neg),
+        SqlExpr::UnaryOp { op: UnaryOperator::Plus, expr } | SqlExpr::Nested(expr) => integer(expr),
+        _ => None,
+    }
+}
+
+/// A number literal of any kind, as written.
+fn number(expr: &SqlExpr) -> Option<String> {
+    match expr {
+        SqlExpr::Value(ValueWithSpan { value: Value::Number(text, _), .. }) => Some(text.clone()),
+        SqlExpr::UnaryOp { op: UnaryOperator::Minus, expr } => number(expr).map(|n| format!("-{n}")),
+        SqlExpr::Nested(expr) => number(expr),
+        _ => None,
+    }
+}
+
+/// A string literal.
+pub(crate) fn text(expr: &SqlExpr) -> Option<&str> {
+    match expr {
+        SqlExpr::Value(value) => string_value(&value.value),
+        SqlExpr::Nested(expr) => text(expr),
+        _ => None,
+    }
+}
+
+fn string_value(value: &Value) -> Option<&str> {
+    match value {
+        Value::SingleQuotedString(s)
+        | Value::DoubleQuotedString(s)
+        | Value::EscapedStringLiteral(s)
+        | Value::NationalStringLiteral(s) => Some(s),
+        _ => None,
+    }
+}
+
+/// The value of a constant expression.
+pub(crate) fn evaluate(state: &SessionState, expr: &SqlExpr) -> Result<ScalarValue> {
+    let schema = DFSchema::empty();
+    let aliased = ExprWithAlias { expr: expr.clone(), alias: None };
+    let not_constant =
+        |reason: String| Error::invalid(format!("{expr} is not a constant: {reason}")).with_code("NotConstant");
+    let logical = state
+        .create_logical_expr_from_sql_expr(aliased, &schema)
+        .map_err(|error| not_constant(Error::from_datafusion(error).message().to_string()))?;
+    let now = chrono::DateTime::from_timestamp_millis(now_millis());
+    let context = SimplifyContext::builder()
+        .with_schema(Arc::new(schema))
+        .with_config_options(Arc::clone(state.config_options()))
+        .with_query_execution_start_time(now)
+        .build();
+    let simplifier = ExprSimplifier::new(context);
+    let coerced = simplifier
+        .coerce(logical, &DFSchema::empty())
+        .map_err(|error| not_constant(Error::from_datafusion(error).message().to_string()))?;
+    match simplifier.simplify(coerced)? {
+        Expr::Literal(value, _) => Ok(value),
+        other => Err(not_constant(format!("it depends on {other}"))),
+    }
+}
+
+/// An instant from an expression, epoch milliseconds. Text and naive timestamps are of the session's zone, dates are
+/// the start of their day; numbers are refused, because engines disagree on their unit.
+pub(crate) fn instant(state: &SessionState, expr: &SqlExpr, zone: &SessionZone) -> Result<i64> {
+    if let Some(number) = number(expr) {
+        return Err(bare_number(&number, zone));
+    }
+    if let Some(text) = text(expr) {
+        return parse_timestamp(text, zone);
+    }
+    if let SqlExpr::TypedString(TypedString { data_type, value, .. }) = expr
+        && matches!(data_type, SqlType::Timestamp(..) | SqlType::Date | SqlType::Datetime(_))
+        && let Some(text) = string_value(&value.value)
+    {
+        return parse_timestamp(text, zone);
+    }
+    let value = evaluate(state, expr)?;
+    scalar_instant(&value, zone).ok_or_else(|| {
+        Error::invalid(format!("{expr} is not a time"))
+            .with_code("BadTimestamp")
+            .with_context("type", value.data_type())
+    })?
+}
+
+/// None when the value is of a type that is no time.
+fn scalar_instant(value: &ScalarValue, zone: &SessionZone) -> Option<Result<i64>> {
+    let null = || Err(Error::invalid("the time is NULL").with_code("BadTimestamp"));
+    let (units, per_second, zoned) = match value {
+        ScalarValue::TimestampSecond(v, z) => (*v, 1i64, z.is_some()),
+        ScalarValue::TimestampMillisecond(v, z) => (*v, 1_000, z.is_some()),
+        ScalarValue::TimestampMicrosecond(v, z) => (*v, 1_000_000, z.is_some()),
+        ScalarValue::TimestampNanosecond(v, z) => (*v, 1_000_000_000, z.is_some()),
+        ScalarValue::Date32(days) => (days.map(|d| i64::from(d) * 86_400), 1, false),
+        ScalarValue::Date64(millis) => (*millis, 1_000, false),
+        ScalarValue::Utf8(t) | ScalarValue::LargeUtf8(t) | ScalarValue::Utf8View(t) => {
+            return Some(t.as_deref().map_or_else(null, |t| parse_timestamp(t, zone)));
+        }
+        ScalarValue::Null => return Some(null()),
+        number if number.data_type().is_numeric() => return Some(Err(bare_number(&number.to_string(), zone))),
+        _ => return None,
+    };
+    let Some(units) = units else { return Some(null()) };
+    let millis = if per_second <= 1_000 {
+        units.checked_mul(1_000 / per_second)
+    } else {
+        Some(units.div_euclid(per_second / 1_000))
+    };
+    let Some(millis) = millis else {
+        return Some(Err(Error::invalid("the time is out of range").with_code("BadTimestamp")));
+    };
+    Some(if zoned { Ok(millis) } else { wall_clock(millis, zone) })
+}
+
+/// The instant of a wall-clock time given as if it were UTC.
+fn wall_clock(millis: i64, zone: &SessionZone) -> Result<i64> {
+    let text = chrono::DateTime::from_timestamp_millis(millis)
+        .ok_or_else(|| Error::invalid("the time is out of range").with_code("BadTimestamp"))?
+        .format("%Y-%m-%d %H:%M:%S%.3f")
+        .to_string();
+    parse_timestamp(&text, zone)
+}
+
+/// Why a bare number is no time, with both readings.
+fn bare_number(number: &str, zone: &SessionZone) -> Error {
+    let error = Error::invalid(format!("{number} is not a time: engines disagree on the unit of a bare number"))
+        .with_code("AmbiguousTimestamp");
+    match number.parse::<i64>() {
+        Ok(value) => {
+            let reading = |millis: Option<i64>, unit: &str| match millis {
+                Some(millis) => format!("for {unit} write TIMESTAMP AS OF '{}'", zone.show(millis)),
+                None => format!("as {unit} it is out of range"),
+            };
+            let seconds = reading(value.checked_mul(1_000).filter(|m| m.abs() < 253_402_300_800_000), "seconds");
+            let millis = reading(Some(value).filter(|m| m.abs() < 253_402_300_800_000), "milliseconds");
+            error.with_hint(format!("{seconds}; {millis}"))
+        }
+        Err(_) => error.with_hint("write TIMESTAMP AS OF '2026-04-16 10:00:00+08:00'"),
+    }
+}

@@ -1,0 +1,267 @@
+//! Changes as written: changelog files, or the rows APPEND snapshots added; and the `incremental-between` options.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use datafusion::catalog::TableProvider;
+
+use super::diff;
+use crate::error::{Error, Result};
+use crate::query::LakeView;
+use crate::scan::ChangeRange;
+use crate::snapshot::{Pin, PinRequest, Table, parse_timestamp};
+use crate::spec::SnapshotId;
+use crate::spec::options::ChangelogProducer;
+use crate::sql::memory::empty;
+use crate::sql::selector::Selection;
+use crate::sql::statement::Statement;
+
+/// `paimon_changes` and `paimon_delta`.
+pub(super) async fn between(
+    statement: &Arc<Statement>,
+    table: &Arc<Table>,
+    from: &PinRequest,
+    to: Option<&PinRequest>,
+    delta: bool,
+) -> Result<Arc<dyn TableProvider>> {
+    let to = match to {
+        Some(request) => id_of(statement, table, request).await?,
+        None => match &statement.pin(table, &Selection::none()).await?.snapshot {
+            Some(snapshot) => snapshot.id.0,
+            None => 0,
+        },
+    };
+    let from = id_of(statement, table, from).await?;
+    changes(statement, table, from, to, if delta { Mode::Delta } else { Mode::Changelog }, true, &BTreeMap::new()).await
+}
+
+/// The id an end of a range means; a number need not exist (ranges are exclusive at their start).
+async fn id_of(statement: &Arc<Statement>, table: &Arc<Table>, request: &PinRequest) -> Result<i64> {
+    if let PinRequest::SnapshotId(id) = request {
+        return Ok(*id);
+    }
+    let selection = Selection { request: request.clone(), ..Selection::none() };
+    match &statement.pin(table, &selection).await?.snapshot {
+        Some(snapshot) => Ok(snapshot.id.0),
+        None => Err(Error::not_found("the table has no snapshot").with_code("SnapshotNotFound")),
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Delta,
+    Changelog,
+    Diff,
+}
+
+/// The table as a reference says: its rows, or changes when options ask for them. `kinds`: as `$audit_log`.
+pub(crate) async fn table_or_changes(
+    statement: &Arc<Statement>,
+    table: &Arc<Table>,
+    selection: &Selection,
+    kinds: bool,
+) -> Result<Arc<dyn TableProvider>> {
+    let ident = table.ident();
+    let mut options = statement.settings().options_for(&ident.database, &ident.table);
+    options.extend(selection.options.clone());
+    let asks = |options: &BTreeMap<String, String>| {
+        options.contains_key("incremental-between") || options.contains_key("incremental-between-timestamp")
+    };
+    // a clause wins over what the session set
+    let said = asks(&selection.options);
+    if !asks(&options) || (!said && selection.chooses()) || options.contains_key("incremental-to-auto-tag") {
+        let pin = statement.pin(table, selection).await?;
+        let view = if kinds { LakeView::AuditLog } else { LakeView::Rows };
+        return Ok(Arc::new(statement.lake_table(pin, view)?));
+    }
+    let rest: BTreeMap<String, String> = options
+        .iter()
+        .filter(|(key, _)| !key.starts_with("incremental-"))
+        .map(|(k, v)| (k.clone(), v.clone()))
+        .collect();
+    let mode = options.get("incremental-between-scan-mode").map_or("auto", String::as_str).to_lowercase();
+    let mode = match mode.as_str() {
+        "auto" => None,
+        "delta" => Some(Mode::Delta),
+        "changelog" => Some(Mode::Changelog),
+        "diff" => Some(Mode::Diff),
+        other => {
+            return Err(Error::invalid(format!("'{other}' is no scan mode"))
+                .with_code("BadOption")
+                .with_context("option", "incremental-between-scan-mode")
+                .with_hint("known modes: auto, delta, changelog, diff"));
+        }
+    };
+    match options.get("incremental-between") {
+        Some(range) => by_version(statement, table, range, &options, mode, kinds, &rest).await,
+        None => {
+            let range = options.get("incremental-between-timestamp").cloned().unwrap_or_default();
+            by_time(statement, table, &range, mode, kinds, &rest).await
+        }
+    }
+}
+
+fn halves<'a>(range: &'a str, option: &'static str) -> Result<(&'a str, &'a str)> {
+    match range.split(',').map(str::trim).collect::<Vec<_>>().as_slice() {
+        [from, to] if !from.is_empty() && !to.is_empty() => Ok((*from, *to)),
+        _ => Err(Error::invalid(format!("'{range}' is no range"))
+            .with_code("BadOption")
+            .with_context("option", option)
+            .with_hint("write two values with a comma between, start exclusive: 1,5")),
+    }
+}
+
+async fn by_version(
+    statement: &Arc<Statement>,
+    table: &Arc<Table>,
+    range: &str,
+    options: &BTreeMap<String, String>,
+    mode: Option<Mode>,
+    kinds: bool,
+    rest: &BTreeMap<String, String>,
+) -> Result<Arc<dyn TableProvider>> {
+    let (from, to) = halves(range, "incremental-between")?;
+    if let (Some(first), Some(second)) = (table.tag(from).await?, table.tag(to).await?) {
+        let ids = (first.snapshot.id.0, second.snapshot.id.0);
+        let by_ids = options.get("incremental-between-tag-to-snapshot").is_some_and(|v| v.eq_ignore_ascii_case("true"));
+        if by_ids {
+            let mode = resolve_mode(statement, table, mode).await?;
+            return changes(statement, table, ids.0, ids.1, mode, kinds, rest).await;
+        }
+        if ids.0 > ids.1 {
+            return Err(reversed(ids.0, ids.1));
+        }
+        let at = |tag: &str| Selection { request: PinRequest::Tag(tag.to_string()), options: rest.clone() };
+        let after = statement.pin(table, &at(to)).await?;
+        let before = statement.pin(table, &at(from)).await?;
+        return diff::incremental(statement, Some(before), after, kinds, ids.0 == ids.1).await;
+    }
+    let number = |text: &str| {
+        text.parse::<i64>().map_err(|_| {
+            Error::invalid(format!("'{text}' is neither a tag nor a snapshot id"))
+                .with_code("BadOption")
+                .with_context("option", "incremental-between")
+                .with_hint("give two tags or two snapshot ids, start exclusive")
+        })
+    };
+    let (from, to) = (number(from)?, number(to)?);
+    let mode = resolve_mode(statement, table, mode).await?;
+    changes(statement, table, from, to, mode, kinds, rest).await
+}
+
+async fn by_time(
+    statement: &Arc<Statement>,
+    table: &Arc<Table>,
+    range: &str,
+    mode: Option<Mode>,
+    kinds: bool,
+    rest: &BTreeMap<String, String>,
+) -> Result<Arc<dyn TableProvider>> {
+    let (from, to) = halves(range, "incremental-between-timestamp")?;
+    // the option's unit is milliseconds: unlike in a clause, digits have one meaning
+    let time = |text: &str| match text.parse::<i64>() {
+        Ok(millis) => Ok(millis),
+        Err(_) => parse_timestamp(text, statement.zone()),
+    };
+    let (from, to) = (time(from)?, time(to)?);
+    if to < from {
+        return Err(Error::invalid("the range of incremental-between-timestamp ends before it starts")
+            .with_code("BadOption")
+            .with_context("option", "incremental-between-timestamp"));
+    }
+    let mode = resolve_mode(statement, table, mode).await?;
+    let snapshots = table.snapshots().await?;
+    let (Some(first), Some(last)) = (snapshots.iter().min_by_key(|s| s.id), snapshots.iter().max_by_key(|s| s.id))
+    else {
+        return nothing(statement, table, kinds, rest).await;
+    };
+    if from == to || from > last.time_millis || to < first.time_millis {
+        return nothing(statement, table, kinds, rest).await;
+    }
+    let at = |time: i64| snapshots.iter().filter(|s| s.time_millis <= time).map(|s| s.id.0).max();
+    let start = at(from);
+    let end = at(to).unwrap_or(last.id.0);
+    if mode == Mode::Diff && start.is_none() {
+        // nothing before: all of the end state, unless history was cut, then from the earliest kept
+        let after = pin_at(statement, table, end, rest).await?;
+        let before = if first.id.0 == 1 { None } else { Some(pin_at(statement, table, first.id.0, rest).await?) };
+        return diff::incremental(statement, before, after, kinds, false).await;
+    }
+    changes(statement, table, start.unwrap_or(first.id.0 - 1), end, mode, kinds, rest).await
+}
+
+async fn resolve_mode(statement: &Arc<Statement>, table: &Arc<Table>, mode: Option<Mode>) -> Result<Mode> {
+    if let Some(mode) = mode {
+        return Ok(mode);
+    }
+    let _ = statement;
+    let options = crate::spec::CoreOptions::parse(&table.latest_schema().await?.options)?;
+    Ok(if options.changelog_producer == ChangelogProducer::None { Mode::Delta } else { Mode::Changelog })
+}
+
+fn reversed(from: i64, to: i64) -> Error {
+    Error::invalid(format!("the range starts at snapshot {from} and ends before it, at {to}"))
+        .with_code("BadRange")
+        .with_hint("give the earlier snapshot first; paimon_diff takes both directions")
+}
+
+async fn pin_at(
+    statement: &Arc<Statement>,
+    table: &Arc<Table>,
+    id: i64,
+    options: &BTreeMap<String, String>,
+) -> Result<Arc<Pin>> {
+    statement.pin(table, &Selection { request: PinRequest::SnapshotId(id), options: options.clone() }).await
+}
+
+async fn nothing(
+    statement: &Arc<Statement>,
+    table: &Arc<Table>,
+    kinds: bool,
+    options: &BTreeMap<String, String>,
+) -> Result<Arc<dyn TableProvider>> {
+    let pin = statement.pin(table, &Selection { request: PinRequest::Latest, options: options.clone() }).await?;
+    let view = if kinds { LakeView::AuditLog } else { LakeView::Rows };
+    Ok(empty(statement.lake_table(pin, view)?.schema()))
+}
+
+/// The changes in (`from`, `to`].
+async fn changes(
+    statement: &Arc<Statement>,
+    table: &Arc<Table>,
+    from: i64,
+    to: i64,
+    mode: Mode,
+    kinds: bool,
+    options: &BTreeMap<String, String>,
+) -> Result<Arc<dyn TableProvider>> {
+    let (earliest, latest) = (table.earliest_snapshot_id().await?, table.latest_snapshot_id().await?);
+    let (Some(earliest), Some(latest)) = (earliest, latest) else {
+        return nothing(statement, table, kinds, options).await;
+    };
+    if to < from {
+        return Err(reversed(from, to));
+    }
+    if from < earliest.0 - 1 || to > latest.0 {
+        return Err(Error::not_found(format!("changes after snapshot {from} up to {to} are not all there"))
+            .with_code("SnapshotNotFound")
+            .with_context("table", table.name())
+            .with_hint(format!("kept are snapshots {earliest} to {latest}; a range may start at {}", earliest.0 - 1)));
+    }
+    if from == to {
+        return nothing(statement, table, kinds, options).await;
+    }
+    let after = pin_at(statement, table, to, options).await?;
+    if mode == Mode::Diff {
+        let before = pin_at(statement, table, from, options).await?;
+        return diff::incremental(statement, Some(before), after, kinds, false).await;
+    }
+    // the columns of a range are those of today
+    let pin = diff::with_schema(&after, table.latest_schema().await?);
+    let range = ChangeRange { after: SnapshotId(from), upto: SnapshotId(to) };
+    let view = match mode {
+        Mode::Delta => LakeView::Delta { range, kinds },
+        _ => LakeView::Changelog { range, kinds },
+    };
+    Ok(Arc::new(statement.lake_table(pin, view)?))
+}

@@ -1,0 +1,245 @@
+//! Table functions: changes between snapshots, row accounting. Their calls are found in a statement's tree and become
+//! relations of that statement, so that what they need from storage is awaited, never blocked on.
+
+mod changed_columns;
+mod changes;
+mod diff;
+mod row_accounting;
+
+use std::sync::Arc;
+
+use datafusion::catalog::TableProvider;
+use datafusion::execution::SessionState;
+use datafusion::sql::sqlparser::ast::{
+    Expr, FunctionArg, FunctionArgExpr, Ident, ObjectNamePart, TableAlias, TableFactor,
+};
+
+use super::constant::{evaluate, instant, integer, text};
+use super::names::{TableName, split_selector};
+use super::selector::Selection;
+use super::statement::Statement;
+use crate::error::{Error, Result};
+use crate::snapshot::nearest::known_names;
+use crate::snapshot::{PinRequest, SessionZone, Table};
+
+pub(crate) use changes::table_or_changes;
+pub(crate) use row_accounting::{AccountingLevel, rows as accounting_batch, schema as accounting_schema};
+
+/// The functions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Function {
+    /// `paimon_changes`: rows of changelog files.
+    Changes,
+    /// `paimon_delta`: rows that APPEND snapshots added, unmerged.
+    Delta,
+    /// `paimon_diff`: the net effect on final rows.
+    Diff,
+    /// `paimon_row_accounting`.
+    RowAccounting,
+}
+
+const ALL: &[Function] = &[Function::Changes, Function::Delta, Function::Diff, Function::RowAccounting];
+
+impl Function {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Changes => "paimon_changes",
+            Self::Delta => "paimon_delta",
+            Self::Diff => "paimon_diff",
+            Self::RowAccounting => "paimon_row_accounting",
+        }
+    }
+
+    /// Parameters by position.
+    fn parameters(self) -> &'static [&'static str] {
+        match self {
+            Self::Changes | Self::Delta | Self::Diff => &["table", "from", "to"],
+            Self::RowAccounting => &["table", "level", "mode", "at"],
+        }
+    }
+}
+
+/// Names of the functions, for completion.
+pub(crate) fn names() -> Vec<&'static str> {
+    ALL.iter().map(|f| f.name()).collect()
+}
+
+/// An argument's value.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Argument {
+    Text(String),
+    Version(PinRequest),
+}
+
+/// One call.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Call {
+    pub(crate) function: Function,
+    arguments: Vec<(&'static str, Argument)>,
+}
+
+impl Call {
+    /// The call that a table factor is, when it names one of ours.
+    pub(crate) fn from_factor(factor: &TableFactor, state: &SessionState, zone: &SessionZone) -> Result<Option<Self>> {
+        let TableFactor::Table { name, args: Some(args), .. } = factor else { return Ok(None) };
+        let [ObjectNamePart::Identifier(identifier)] = name.0.as_slice() else { return Ok(None) };
+        let Some(function) = ALL.iter().copied().find(|f| identifier.value.eq_ignore_ascii_case(f.name())) else {
+            if identifier.value.to_lowercase().starts_with("paimon_") {
+                return Err(Error::not_found(format!("there is no table function {}", identifier.value))
+                    .with_code("FunctionNotFound")
+                    .with_hint(known_names("table functions", &identifier.value, names())));
+            }
+            return Ok(None);
+        };
+        let mut call = Self { function, arguments: Vec::new() };
+        for (position, arg) in args.args.iter().enumerate() {
+            let (name, expr) = match arg {
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => {
+                    let name = function.parameters().get(position).copied();
+                    (name.ok_or_else(|| call.wrong("too many arguments"))?, expr)
+                }
+                FunctionArg::Named { name, arg: FunctionArgExpr::Expr(expr), .. } => {
+                    let known = function.parameters().iter().copied().find(|p| name.value.eq_ignore_ascii_case(p));
+                    let parameters = function.parameters().iter().copied();
+                    let known = known.ok_or_else(|| {
+                        call.wrong(format!("no parameter {name}")).with_hint(known_names(
+                            "parameters",
+                            &name.value,
+                            parameters,
+                        ))
+                    })?;
+                    (known, expr)
+                }
+                other => return Err(call.wrong(format!("{other} is no argument"))),
+            };
+            let argument = argument(name, expr, state, zone)?;
+            if call.arguments.iter().any(|(known, _)| *known == name) {
+                return Err(call.wrong(format!("parameter {name} is given twice")));
+            }
+            call.arguments.push((name, argument));
+        }
+        if call.text("table").is_none() {
+            return Err(call.wrong("the table is missing"));
+        }
+        Ok(Some(call))
+    }
+
+    fn wrong(&self, message: impl std::fmt::Display) -> Error {
+        let usage = match self.function {
+            Function::RowAccounting => "paimon_row_accounting('db.t', level => 'partition', mode => 'exact', at => 3)",
+            Function::Changes => "paimon_changes('db.t', from => 1, to => 5)",
+            Function::Delta => "paimon_delta('db.t', from => 1, to => 5)",
+            Function::Diff => "paimon_diff('db.t', from => 1, to => 5)",
+        };
+        Error::invalid(format!("{}: {message}", self.function.name()))
+            .with_code("BadArgument")
+            .with_hint(format!("write {usage}"))
+    }
+
+    fn text(&self, name: &str) -> Option<&str> {
+        self.arguments.iter().find_map(|(known, value)| match value {
+            Argument::Text(text) if *known == name => Some(text.as_str()),
+            _ => None,
+        })
+    }
+
+    fn version(&self, name: &str) -> Option<&PinRequest> {
+        self.arguments.iter().find_map(|(known, value)| match value {
+            Argument::Version(request) if *known == name => Some(request),
+            _ => None,
+        })
+    }
+}
+
+fn argument(name: &'static str, expr: &Expr, state: &SessionState, zone: &SessionZone) -> Result<Argument> {
+    let no = || Error::invalid(format!("{expr} is no value of parameter {name}")).with_code("BadArgument");
+    match name {
+        "from" | "to" | "at" => Ok(Argument::Version(if let Some(id) = integer(expr) {
+            PinRequest::SnapshotId(id)
+        } else if let Some(text) = text(expr) {
+            PinRequest::Version(text.to_string())
+        } else {
+            PinRequest::TimestampMillis(instant(state, expr, zone)?)
+        })),
+        _ => {
+            if let Some(text) = text(expr) {
+                return Ok(Argument::Text(text.to_string()));
+            }
+            match expr {
+                Expr::Identifier(name) => Ok(Argument::Text(name.value.clone())),
+                Expr::CompoundIdentifier(parts) => {
+                    Ok(Argument::Text(parts.iter().map(|p| p.value.as_str()).collect::<Vec<_>>().join(".")))
+                }
+                other => match evaluate(state, other)?.try_as_str().flatten() {
+                    Some(text) => Ok(Argument::Text(text.to_string())),
+                    None => Err(no()),
+                },
+            }
+        }
+    }
+}
+
+/// The alias that lets `paimon_diff.op` be written.
+pub(crate) fn alias(name: &str) -> TableAlias {
+    TableAlias { explicit: true, name: Ident::new(name), columns: Vec::new(), at: None }
+}
+
+/// The relation a call stands for.
+pub(crate) async fn provider(
+    statement: &Arc<Statement>,
+    database: &str,
+    call: &Call,
+) -> Result<Arc<dyn TableProvider>> {
+    let name = call.text("table").unwrap_or_default();
+    let (table, said) = table_of(statement, database, name).await?;
+    match call.function {
+        Function::Changes | Function::Delta => {
+            let from = call.version("from").ok_or_else(|| call.wrong("the start is missing"))?;
+            if said != Selection::none() {
+                return Err(call.wrong("the table's name carries a version"));
+            }
+            changes::between(statement, &table, from, call.version("to"), call.function == Function::Delta).await
+        }
+        Function::Diff => {
+            let from = call.version("from").ok_or_else(|| call.wrong("the start is missing"))?;
+            let to = match call.version("to") {
+                Some(request) => Selection { request: request.clone(), ..Selection::none() },
+                None => said,
+            };
+            diff::provider(statement, &table, from, &to).await
+        }
+        Function::RowAccounting => {
+            let at = match call.version("at") {
+                Some(request) => Selection { request: request.clone(), ..Selection::none() },
+                None => said,
+            };
+            let level = call.text("level").unwrap_or("partition");
+            let mode = call.text("mode").unwrap_or("exact");
+            row_accounting::provider(statement, &table, &at, level, mode).await
+        }
+    }
+}
+
+/// The table a text names: `t`, `db.t`, `catalog.db.t`, each with `$branch_x` and `@v3`.
+pub(crate) async fn table_of(
+    statement: &Arc<Statement>,
+    database: &str,
+    name: &str,
+) -> Result<(Arc<Table>, Selection)> {
+    let (name, selection) = match split_selector(name) {
+        Some((base, suffix)) => (base, Selection::parse_suffix(suffix, statement.zone())?),
+        None => (name, Selection::none()),
+    };
+    let parts: Vec<&str> = name.split('.').map(|part| part.trim_matches(['"', '`'])).collect();
+    let (database, table) = match parts.as_slice() {
+        [table] => (database, *table),
+        [database, table] | [_, database, table] => (*database, *table),
+        _ => return Err(Error::invalid(format!("'{name}' is no table name")).with_code("TableNotFound")),
+    };
+    let parts = TableName::parse(table);
+    if let Some(system) = &parts.system {
+        return Err(Error::invalid(format!("'{name}' is a system table; name the table without ${system}"))
+            .with_code("BadArgument"));
+    }
+    Ok((statement.table(database, &parts.data_table()).await?, selection))
+}

@@ -1,0 +1,128 @@
+//! `paimon_row_accounting('db.t', level => 'partition', mode => 'exact', at => 3)`.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use datafusion::catalog::TableProvider;
+
+use crate::error::{Error, Result};
+use crate::query::{PoolBudget, QueryEnv};
+use crate::recon::accounting::{AccountingOptions, AccountingRow, account};
+use crate::snapshot::nearest::known_names;
+use crate::snapshot::{Pin, SessionZone, Table};
+use crate::spec::Zone;
+use crate::sql::cells::{self, Cell, Kind};
+use crate::sql::memory::LazyTable;
+use crate::sql::selector::Selection;
+use crate::sql::statement::Statement;
+
+/// One row per what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AccountingLevel {
+    Table,
+    Partition,
+    Unit,
+}
+
+pub(crate) fn schema() -> SchemaRef {
+    cells::schema(&[
+        ("partition", Kind::Text, false),
+        ("bucket", Kind::Int, false),
+        ("files", Kind::Long, true),
+        ("runs", Kind::Long, true),
+        ("raw_rows", Kind::Long, true),
+        ("retract_rows", Kind::Long, false),
+        ("hidden_rows", Kind::Long, true),
+        ("vector_deleted", Kind::Long, true),
+        ("superseded", Kind::Long, false),
+        ("tombstoned", Kind::Long, false),
+        ("final_rows", Kind::Long, false),
+        ("final_lo", Kind::Long, true),
+        ("final_hi", Kind::Long, true),
+        ("exact", Kind::Bool, true),
+        ("pin", Kind::Text, true),
+    ])
+}
+
+/// The counts as rows.
+pub(crate) async fn rows(
+    pin: &Arc<Pin>,
+    env: &Arc<QueryEnv>,
+    zone: &SessionZone,
+    budget: Arc<PoolBudget>,
+    level: AccountingLevel,
+    exact: bool,
+) -> Result<RecordBatch> {
+    let options = AccountingOptions { exact, zone: Zone::parse(&zone.name())?, budget };
+    let accounting = account(pin, env, &options).await?;
+    if let Some(violation) = accounting.violations.first() {
+        return Err(Error::corrupt(format!("the rows do not add up: {violation}"))
+            .with_code("AccountingViolation")
+            .with_context("table", pin.table.name()));
+    }
+    let counted: Vec<&AccountingRow> = match level {
+        AccountingLevel::Table => vec![&accounting.total],
+        AccountingLevel::Partition => accounting.partitions.iter().collect(),
+        AccountingLevel::Unit => accounting.units.iter().collect(),
+    };
+    let shown = pin.describe(zone);
+    let rows: Vec<Vec<Cell>> = counted
+        .into_iter()
+        .map(|row| {
+            let (low, high) = if exact { (row.final_rows, row.final_rows) } else { row.final_bounds };
+            let read = |count: u64| if exact { Cell::count(count) } else { Cell::Null };
+            vec![
+                if level == AccountingLevel::Table { Cell::Null } else { Cell::text(&row.partition) },
+                row.bucket.map_or(Cell::Null, Cell::Int),
+                Cell::count(row.files),
+                Cell::count(row.runs),
+                Cell::count(row.raw_rows),
+                row.retract_rows.map_or(Cell::Null, Cell::count),
+                Cell::count(row.hidden_rows),
+                Cell::count(row.vector_deleted),
+                read(row.superseded),
+                read(row.tombstoned),
+                if low == high { Cell::count(low) } else { Cell::Null },
+                Cell::count(low),
+                Cell::count(high),
+                Cell::Bool(low == high),
+                Cell::text(&shown),
+            ]
+        })
+        .collect();
+    cells::batch(&schema(), &rows)
+}
+
+pub(super) async fn provider(
+    statement: &Arc<Statement>,
+    table: &Arc<Table>,
+    at: &Selection,
+    level: &str,
+    mode: &str,
+) -> Result<Arc<dyn TableProvider>> {
+    let wrong = |parameter: &str, value: &str, known: &[&str]| {
+        Error::invalid(format!("'{value}' is no {parameter}")).with_code("BadArgument").with_hint(known_names(
+            "values",
+            value,
+            known.iter().copied(),
+        ))
+    };
+    let level = match level.to_lowercase().as_str() {
+        "table" => AccountingLevel::Table,
+        "partition" => AccountingLevel::Partition,
+        "unit" | "bucket" => AccountingLevel::Unit,
+        other => return Err(wrong("level", other, &["table", "partition", "unit"])),
+    };
+    let exact = match mode.to_lowercase().as_str() {
+        "exact" => true,
+        "metadata" => false,
+        other => return Err(wrong("mode", other, &["exact", "metadata"])),
+    };
+    let pin = statement.pin(table, at).await?;
+    let (env, zone, budget) = (Arc::clone(statement.env()), statement.zone().clone(), statement.budget());
+    Ok(LazyTable::new("paimon_row_accounting()", schema(), move || {
+        let (pin, env, zone, budget) = (Arc::clone(&pin), Arc::clone(&env), zone.clone(), Arc::clone(&budget));
+        Box::pin(async move { rows(&pin, &env, &zone, budget, level, exact).await })
+    }))
+}

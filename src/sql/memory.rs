@@ -1,0 +1,70 @@
+//! Small relations made by us: system tables and answers of statements.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use async_trait::async_trait;
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::datasource::empty::EmptyTable;
+use datafusion::datasource::memory::MemorySourceConfig;
+use datafusion::error::Result as DfResult;
+use datafusion::logical_expr::{Expr, TableType};
+use datafusion::physical_plan::ExecutionPlan;
+use futures::future::BoxFuture;
+
+use crate::error::Result;
+
+/// A relation without rows.
+pub(crate) fn empty(schema: SchemaRef) -> Arc<dyn TableProvider> {
+    Arc::new(EmptyTable::new(schema))
+}
+
+type Load = dyn Fn() -> BoxFuture<'static, Result<RecordBatch>> + Send + Sync;
+
+/// A relation whose rows are made when a query is planned over it, not when it is merely named.
+pub(crate) struct LazyTable {
+    name: String,
+    schema: SchemaRef,
+    load: Box<Load>,
+}
+
+impl LazyTable {
+    pub(crate) fn new(
+        name: impl Into<String>,
+        schema: SchemaRef,
+        load: impl Fn() -> BoxFuture<'static, Result<RecordBatch>> + Send + Sync + 'static,
+    ) -> Arc<dyn TableProvider> {
+        Arc::new(Self { name: name.into(), schema, load: Box::new(load) })
+    }
+}
+
+impl fmt::Debug for LazyTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LazyTable").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl TableProvider for LazyTable {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::View
+    }
+
+    async fn scan(
+        &self,
+        _session: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        _filters: &[Expr],
+        _limit: Option<usize>,
+    ) -> DfResult<Arc<dyn ExecutionPlan>> {
+        let batch = (self.load)().await?;
+        let schema = Arc::clone(&self.schema);
+        Ok(MemorySourceConfig::try_new_exec(&[vec![batch]], schema, projection.cloned())?)
+    }
+}

@@ -1,0 +1,201 @@
+//! What a session remembers beside DataFusion's own settings: pins and scan options.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use parking_lot::{Mutex, RwLock};
+
+use datafusion::catalog::TableProvider;
+
+use crate::error::{Error, Result};
+use crate::snapshot::nearest::known_names;
+use crate::snapshot::{Pin, TableIdent};
+
+/// Scan options a session may set, and that a hint may name beside the table's own.
+const SCAN_OPTIONS: &[&str] = &[
+    "scan.mode",
+    "scan.snapshot-id",
+    "scan.tag-name",
+    "scan.timestamp-millis",
+    "scan.timestamp",
+    "scan.watermark",
+    "scan.version",
+    "scan.file-creation-time-millis",
+    "scan.creation-time-millis",
+    "scan.bucket",
+    "scan.fallback-branch",
+    "scan.primary-branch",
+    "incremental-between",
+    "incremental-between-timestamp",
+    "incremental-between-scan-mode",
+    "incremental-between-tag-to-snapshot",
+    "incremental-to-auto-tag",
+    "file-index.read.enabled",
+    "table-read.sequence-number.enabled",
+];
+
+/// A pin the session holds until it is told otherwise.
+#[derive(Debug, Clone)]
+pub(crate) struct SessionPin {
+    /// The pin.
+    pub(crate) pin: Arc<Pin>,
+    /// What it was asked as.
+    pub(crate) said: String,
+}
+
+/// Settings of one session, shared by its statements.
+#[derive(Debug, Default)]
+pub(crate) struct Settings {
+    /// Pins, in the order they were made.
+    pub(crate) pins: RwLock<IndexMap<TableIdent, SessionPin>>,
+    /// `SET 'paimon.scan.…'`: for every table.
+    options: RwLock<BTreeMap<String, String>>,
+    /// `SET 'paimon.db.t.scan.…'`.
+    table_options: RwLock<BTreeMap<(String, String), BTreeMap<String, String>>>,
+    /// Views and tables that live in the session only: database and name.
+    locals: Mutex<BTreeMap<(String, String), Arc<dyn TableProvider>>>,
+}
+
+impl Settings {
+    /// Options for one table: those of every table, then its own.
+    pub(crate) fn options_for(&self, database: &str, table: &str) -> BTreeMap<String, String> {
+        let mut options = self.options.read().clone();
+        if let Some(own) = self.table_options.read().get(&(database.to_string(), table.to_string())) {
+            // one that chooses a snapshot for this table replaces one that chooses for all
+            if super::selector::choosing(own).is_some() {
+                while let Some(key) = super::selector::choosing(&options) {
+                    options.remove(key);
+                }
+            }
+            options.extend(own.clone());
+        }
+        options
+    }
+
+    /// Sets (or with None removes) an option by its full name, `paimon.…`.
+    pub(crate) fn set_option(&self, name: &str, value: Option<&str>) -> Result<()> {
+        let key = OptionName::parse(name)?;
+        let put = |options: &mut BTreeMap<String, String>| match value {
+            Some(value) => {
+                options.insert(key.option.clone(), value.to_string());
+            }
+            None => {
+                options.remove(&key.option);
+            }
+        };
+        match &key.table {
+            None => put(&mut self.options.write()),
+            Some(table) => {
+                let mut all = self.table_options.write();
+                put(all.entry(table.clone()).or_default());
+                all.retain(|_, options| !options.is_empty());
+            }
+        }
+        Ok(())
+    }
+
+    /// Forgets all scan options.
+    pub(crate) fn reset_options(&self) {
+        self.options.write().clear();
+        self.table_options.write().clear();
+    }
+
+    /// The value of an option by its full name.
+    pub(crate) fn option(&self, name: &str) -> Result<Option<String>> {
+        let key = OptionName::parse(name)?;
+        Ok(match &key.table {
+            None => self.options.read().get(&key.option).cloned(),
+            Some(table) => self.table_options.read().get(table).and_then(|o| o.get(&key.option)).cloned(),
+        })
+    }
+
+    /// A view or table of this session.
+    pub(crate) fn local(&self, database: &str, name: &str) -> Option<Arc<dyn TableProvider>> {
+        self.locals.lock().get(&(database.to_string(), name.to_string())).map(Arc::clone)
+    }
+
+    /// Adds one; the one replaced is returned.
+    pub(crate) fn put_local(
+        &self,
+        database: &str,
+        name: &str,
+        provider: Arc<dyn TableProvider>,
+    ) -> Option<Arc<dyn TableProvider>> {
+        self.locals.lock().insert((database.to_string(), name.to_string()), provider)
+    }
+
+    /// Removes one.
+    pub(crate) fn remove_local(&self, database: &str, name: &str) -> Option<Arc<dyn TableProvider>> {
+        self.locals.lock().remove(&(database.to_string(), name.to_string()))
+    }
+
+    /// Names of this session's own views and tables in a database.
+    pub(crate) fn local_names(&self, database: &str) -> Vec<String> {
+        self.locals.lock().keys().filter(|(d, _)| d == database).map(|(_, name)| name.clone()).collect()
+    }
+}
+
+/// `paimon.[db.table.]option`.
+struct OptionName {
+    table: Option<(String, String)>,
+    option: String,
+}
+
+impl OptionName {
+    fn parse(name: &str) -> Result<Self> {
+        let unknown = |option: &str| {
+            Error::invalid(format!("'{name}' is no scan option"))
+                .with_code("UnknownOption")
+                .with_context("option", option)
+                .with_hint(known_names("options", option, SCAN_OPTIONS.iter().copied()))
+        };
+        let rest = name.strip_prefix("paimon.").ok_or_else(|| unknown(name))?;
+        if SCAN_OPTIONS.contains(&rest) {
+            return Ok(Self { table: None, option: rest.to_string() });
+        }
+        // the longest known option at the end; what stands before names the table
+        let option = SCAN_OPTIONS
+            .iter()
+            .filter(|option| rest.strip_suffix(**option).is_some_and(|before| before.ends_with('.')))
+            .max_by_key(|option| option.len())
+            .ok_or_else(|| unknown(rest))?;
+        let before = rest.strip_suffix(option).unwrap_or_default().trim_end_matches('.');
+        let parts: Vec<&str> = before.split('.').collect();
+        // a catalog in front is allowed
+        let (database, table) = match parts.as_slice() {
+            [database, table] | [_, database, table] => (*database, *table),
+            _ => {
+                return Err(unknown(rest).with_hint(format!("write paimon.{option} or paimon.DATABASE.TABLE.{option}")));
+            }
+        };
+        Ok(Self { table: Some((database.to_string(), table.to_string())), option: (*option).to_string() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_option_is_for_all_tables_or_for_one() {
+        let settings = Settings::default();
+        settings.set_option("paimon.scan.snapshot-id", Some("3")).unwrap();
+        settings.set_option("paimon.pay.orders.scan.tag-name", Some("eod")).unwrap();
+        assert_eq!(settings.options_for("pay", "x").get("scan.snapshot-id").map(String::as_str), Some("3"));
+        let own = settings.options_for("pay", "orders");
+        assert_eq!(own.get("scan.tag-name").map(String::as_str), Some("eod"));
+        assert!(!own.contains_key("scan.snapshot-id"));
+        settings.set_option("paimon.scan.snapshot-id", None).unwrap();
+        assert!(settings.options_for("pay", "x").is_empty());
+        assert_eq!(settings.option("paimon.pay.orders.scan.tag-name").unwrap().as_deref(), Some("eod"));
+    }
+
+    #[test]
+    fn an_unknown_option_names_the_nearest() {
+        let error = Settings::default().set_option("paimon.scan.snapshotid", Some("3")).unwrap_err();
+        assert_eq!(error.code(), "UnknownOption");
+        assert!(error.to_string().contains("scan.snapshot-id"), "{error}");
+        assert!(Settings::default().set_option("paimon.t.scan.mode", Some("latest")).is_err());
+    }
+}

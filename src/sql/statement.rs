@@ -1,0 +1,526 @@
+//! One statement's view of the warehouse: every table is resolved once, and all its uses see the same pin.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use datafusion::catalog::TableProvider;
+use datafusion::common::TableReference;
+use datafusion::datasource::provider_as_source;
+use datafusion::execution::memory_pool::MemoryPool;
+use datafusion::execution::{SessionState, SessionStateBuilder};
+use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
+use datafusion::sql::parser::Statement as DfStatement;
+use datafusion::sql::sqlparser::ast::TableFactor;
+use indexmap::IndexMap;
+use parking_lot::Mutex;
+
+use super::catalog::StatementCatalogs;
+use super::functions;
+use super::identifiers;
+use super::names::{TableName, split_selector};
+use super::planner::{ShownNames, TravelPlanner};
+use super::selector::{Selection, choosing};
+use super::settings::Settings;
+use super::system_tables;
+use super::travel::{self, Reference, References};
+use super::view::SqlView;
+use super::warehouse::Warehouse;
+use crate::error::{Error, ErrorKind, Result};
+use crate::query::{LakeTable, PoolBudget, QueryEnv, ScanLog};
+use crate::snapshot::nearest::known_names;
+use crate::snapshot::{Pin, PinRequest, SessionZone, Table, TableIdent, parse_timestamp};
+
+/// Views inside views, at most.
+const VIEW_DEPTH: usize = 16;
+
+/// A pin of the statement and whether the session chose it.
+#[derive(Debug, Clone)]
+pub(crate) struct Used {
+    pub(crate) pin: Arc<Pin>,
+    pub(crate) session: bool,
+}
+
+/// One statement.
+#[derive(Debug)]
+pub(crate) struct Statement {
+    warehouse: Warehouse,
+    settings: Arc<Settings>,
+    zone: SessionZone,
+    log: Arc<ScanLog>,
+    /// State of the session without this statement's catalog.
+    base: SessionState,
+    references: Mutex<References>,
+    shown: Arc<ShownNames>,
+    tables: Mutex<BTreeMap<(String, String), Arc<Table>>>,
+    pins: tokio::sync::Mutex<IndexMap<(TableIdent, Selection), Used>>,
+    used: Mutex<Vec<Used>>,
+    providers: Mutex<BTreeMap<(String, String), Arc<dyn TableProvider>>>,
+    misses: Mutex<BTreeMap<String, Error>>,
+    notices: Mutex<Vec<String>>,
+    depth: usize,
+}
+
+impl Statement {
+    /// A statement of a session.
+    pub(crate) fn new(
+        warehouse: &Warehouse,
+        settings: &Arc<Settings>,
+        base: SessionState,
+        log: Arc<ScanLog>,
+    ) -> Result<Arc<Self>> {
+        let zone = zone_of(&base)?;
+        Ok(Arc::new(Self {
+            warehouse: warehouse.clone(),
+            settings: Arc::clone(settings),
+            zone,
+            log,
+            base,
+            references: Mutex::default(),
+            shown: Arc::default(),
+            tables: Mutex::default(),
+            pins: tokio::sync::Mutex::default(),
+            used: Mutex::default(),
+            providers: Mutex::default(),
+            misses: Mutex::default(),
+            notices: Mutex::default(),
+            depth: 0,
+        }))
+    }
+
+    pub(crate) fn warehouse(&self) -> &Warehouse {
+        &self.warehouse
+    }
+
+    pub(crate) fn settings(&self) -> &Arc<Settings> {
+        &self.settings
+    }
+
+    pub(crate) fn zone(&self) -> &SessionZone {
+        &self.zone
+    }
+
+    pub(crate) fn env(&self) -> &Arc<QueryEnv> {
+        self.warehouse.env()
+    }
+
+    pub(crate) fn memory_pool(&self) -> Arc<dyn MemoryPool> {
+        Arc::clone(&self.base.runtime_env().memory_pool)
+    }
+
+    /// Memory of the session, for counting.
+    pub(crate) fn budget(&self) -> Arc<PoolBudget> {
+        Arc::new(PoolBudget::new(&self.memory_pool(), "accounting"))
+    }
+
+    pub(crate) fn log(&self) -> &Arc<ScanLog> {
+        &self.log
+    }
+
+    pub(crate) fn notice(&self, text: impl Into<String>) {
+        let text = text.into();
+        let mut notices = self.notices.lock();
+        if !notices.contains(&text) {
+            notices.push(text);
+        }
+    }
+
+    pub(crate) fn notices(&self) -> Vec<String> {
+        self.notices.lock().clone()
+    }
+
+    /// The pins of the statement, in order of first mention.
+    pub(crate) fn used(&self) -> Vec<Used> {
+        self.used.lock().clone()
+    }
+
+    /// The session's state with this statement's catalog and our rules of the language.
+    pub(crate) fn state(self: &Arc<Self>) -> SessionState {
+        let mut planners: Vec<_> = vec![TravelPlanner::for_statement(Arc::clone(&self.shown))];
+        planners.extend(self.base.relation_planners().iter().filter(|planner| !TravelPlanner::is(planner)).cloned());
+        let catalogs = StatementCatalogs::new(Arc::clone(self.base.catalog_list()), Arc::clone(self));
+        let mut state = SessionStateBuilder::new_from_existing(self.base.clone())
+            .with_session_id(self.base.session_id().to_string())
+            .with_relation_planners(planners)
+            .with_catalog_list(Arc::new(catalogs))
+            .build();
+        let parser = &mut state.config_mut().options_mut().sql_parser;
+        parser.parse_float_as_decimal = true;
+        parser.enable_ident_normalization = true;
+        parser.collect_spans = true;
+        state
+    }
+
+    /// Plans a parsed statement. `state` must come from [`Statement::state`].
+    pub(crate) async fn plan(self: &Arc<Self>, state: &SessionState, statement: DfStatement) -> Result<LogicalPlan> {
+        let mut statement = statement;
+        let found = travel::rename(&mut statement, state, &self.zone)?;
+        for (renamed, reference) in &found {
+            match reference {
+                Reference::Table { base, .. } => self.shown.put(renamed, base),
+                Reference::Function(_) => {}
+            }
+        }
+        self.references.lock().extend(found);
+        // resolve first: the columns decide how unquoted names are read
+        let mut known = identifiers::Known::default();
+        for reference in state.resolve_table_references(&statement)? {
+            if let Some(provider) = self.resolve(state, reference).await? {
+                known.columns(&provider.schema());
+            }
+        }
+        identifiers::fix(&mut statement, known);
+        match state.statement_to_plan(statement).await {
+            Ok(plan) => Ok(plan),
+            Err(error) => Err(self.explain(error).await),
+        }
+    }
+
+    /// The relation that a table factor outside of a query names.
+    pub(crate) async fn relation(
+        self: &Arc<Self>,
+        state: &SessionState,
+        factor: TableFactor,
+    ) -> Result<Arc<dyn TableProvider>> {
+        let mut factor = factor;
+        let found = travel::rename_factor(&mut factor, state, &self.zone)?;
+        self.references.lock().extend(found);
+        let TableFactor::Table { name, .. } = &factor else {
+            return Err(Error::invalid(format!("{factor} is not the name of a table")).with_code("Syntax"));
+        };
+        let parts = super::statements::parts(name);
+        let reference = match parts.as_slice() {
+            [table] => TableReference::bare(table.as_str()),
+            [schema, table] => TableReference::partial(schema.as_str(), table.as_str()),
+            [catalog, schema, table] => TableReference::full(catalog.as_str(), schema.as_str(), table.as_str()),
+            _ => return Err(Error::invalid(format!("{name} is not the name of a table")).with_code("Syntax")),
+        };
+        if let Some(provider) = self.resolve(state, reference).await? {
+            return Ok(provider);
+        }
+        let missed = parts.last().and_then(|last| self.misses.lock().get(last).map(copy));
+        Err(missed.unwrap_or_else(|| Error::not_found(format!("there is no table {name}")).with_code("TableNotFound")))
+    }
+
+    /// A scan of a table under its own name.
+    pub(crate) fn scan(&self, table: LakeTable) -> Result<LogicalPlan> {
+        let own = table.pin().table.ident().table.clone();
+        Ok(LogicalPlanBuilder::scan(TableReference::bare(own), provider_as_source(Arc::new(table)), None)?.build()?)
+    }
+
+    async fn resolve(&self, state: &SessionState, reference: TableReference) -> Result<Option<Arc<dyn TableProvider>>> {
+        let catalog = &state.config_options().catalog;
+        let resolved = reference.resolve(&catalog.default_catalog, &catalog.default_schema);
+        let Some(provider) = state.catalog_list().catalog(&resolved.catalog) else { return Ok(None) };
+        let Some(schema) = provider.schema(&resolved.schema) else { return Ok(None) };
+        Ok(schema.table(&resolved.table).await?)
+    }
+
+    /// The error of planning in our words: a table that is not there, a column that came later.
+    async fn explain(&self, error: datafusion::error::DataFusionError) -> Error {
+        let (place, column) = super::place::of(&error);
+        let text = error.strip_backtrace();
+        let missed =
+            self.misses.lock().iter().find(|(name, _)| text.contains(&format!("{name}'"))).map(|(_, e)| copy(e));
+        if let Some(missed) = missed {
+            return place.attach(missed);
+        }
+        let mut error = place.attach(Error::from_datafusion(error));
+        if let Some(column) = column {
+            error = error.with_code("ColumnNotFound");
+            for used in self.used() {
+                if let Some(reason) = used.pin.explain_missing_column(&column).await {
+                    return error.with_hint(reason);
+                }
+            }
+            let names: Vec<String> = self
+                .providers
+                .lock()
+                .values()
+                .flat_map(|p| p.schema().fields().iter().map(|f| f.name().clone()).collect::<Vec<_>>())
+                .collect();
+            if !names.is_empty() {
+                error = error.with_hint(known_names("columns", &column, names.iter().map(String::as_str)));
+            }
+        }
+        error
+    }
+
+    /// What a name of a database stands for in this statement; None when it is nothing we know.
+    pub(crate) async fn provider(
+        self: &Arc<Self>,
+        database: &str,
+        name: &str,
+    ) -> Result<Option<Arc<dyn TableProvider>>> {
+        let key = (database.to_string(), name.to_string());
+        if let Some(known) = self.providers.lock().get(&key) {
+            return Ok(Some(Arc::clone(known)));
+        }
+        let Some(provider) = self.find(database, name).await? else { return Ok(None) };
+        self.providers.lock().insert(key, Arc::clone(&provider));
+        Ok(Some(provider))
+    }
+
+    /// What a name of a catalog that is no warehouse stands for, when this statement made it up.
+    pub(crate) async fn foreign(
+        self: &Arc<Self>,
+        database: &str,
+        name: &str,
+    ) -> Result<Option<Arc<dyn TableProvider>>> {
+        let reference = self.references.lock().get(name).cloned();
+        match reference {
+            Some(Reference::Function(_)) => self.provider(database, name).await,
+            Some(Reference::Table { base, .. }) => Err(cannot_travel(&base)),
+            None => Ok(None),
+        }
+    }
+
+    async fn find(self: &Arc<Self>, database: &str, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
+        let reference = self.references.lock().get(name).cloned();
+        match reference {
+            Some(Reference::Function(call)) => return Ok(Some(functions::provider(self, database, &call).await?)),
+            Some(Reference::Table { base, selection }) => {
+                if self.settings.local(database, &base).is_some() {
+                    return Err(cannot_travel(&base));
+                }
+                return self.lake(database, &base, &selection).await;
+            }
+            None => {}
+        }
+        if let Some(local) = self.settings.local(database, name) {
+            return Ok(Some(match local.downcast_ref::<SqlView>() {
+                Some(view) => self.view(view).await?,
+                None => local,
+            }));
+        }
+        if database == system_tables::GLOBAL_DATABASE {
+            return system_tables::global(self, name).await;
+        }
+        if let Some((base, suffix)) = split_selector(name) {
+            // a table may really be called so
+            if self.table(database, name).await.is_err() {
+                let selection = Selection::parse_suffix(suffix, &self.zone)?;
+                return self.lake(database, base, &selection).await;
+            }
+        }
+        self.lake(database, name, &Selection::none()).await
+    }
+
+    async fn lake(
+        self: &Arc<Self>,
+        database: &str,
+        name: &str,
+        selection: &Selection,
+    ) -> Result<Option<Arc<dyn TableProvider>>> {
+        let parts = TableName::parse(name);
+        if !parts.known_system() {
+            let system = parts.system.as_deref().unwrap_or_default();
+            return Err(Error::not_found(format!("there is no system table ${system}"))
+                .with_code("TableNotFound")
+                .with_hint(known_names("system tables", system, system_tables::names())));
+        }
+        let table = match self.table(database, &parts.data_table()).await {
+            Ok(table) => table,
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                self.misses.lock().insert(name.to_string(), error);
+                return Ok(None);
+            }
+            Err(error) => return Err(error),
+        };
+        let provider = match &parts.system {
+            None => functions::table_or_changes(self, &table, selection, false).await?,
+            Some(system) => system_tables::provider(self, &table, system, selection).await?,
+        };
+        Ok(Some(provider))
+    }
+
+    /// A table of the warehouse; a name without upper case also finds the only one that differs in case.
+    pub(crate) async fn table(&self, database: &str, name: &str) -> Result<Arc<Table>> {
+        let key = (database.to_string(), name.to_string());
+        if let Some(table) = self.tables.lock().get(&key) {
+            return Ok(Arc::clone(table));
+        }
+        let catalog = self.warehouse.catalog();
+        let table = match catalog.table(database, name).await {
+            Err(error) if error.code() == "TableNotFound" && name == name.to_lowercase() => {
+                let bare = TableName::parse(name);
+                let names = catalog.list_tables(database).await.unwrap_or_default();
+                let mut same = names.iter().filter(|n| n.to_lowercase() == bare.table);
+                match (same.next(), same.next()) {
+                    (Some(one), None) => {
+                        catalog.table(database, &TableName { table: one.clone(), ..bare }.data_table()).await?
+                    }
+                    _ => return Err(error),
+                }
+            }
+            other => other?,
+        };
+        self.tables.lock().insert(key, Arc::clone(&table));
+        Ok(table)
+    }
+
+    /// The pin of a table for one selection, resolved once in the statement.
+    pub(crate) async fn pin(&self, table: &Arc<Table>, selection: &Selection) -> Result<Arc<Pin>> {
+        let key = (table.ident().clone(), selection.clone());
+        let mut pins = self.pins.lock().await;
+        if let Some(known) = pins.get(&key) {
+            return Ok(Arc::clone(&known.pin));
+        }
+        let used = self.resolve_pin(table, selection).await?;
+        pins.insert(key, used.clone());
+        let pin = Arc::clone(&used.pin);
+        self.mark_used(used);
+        for text in &pin.notices {
+            self.notice(text.clone());
+        }
+        Ok(pin)
+    }
+
+    fn mark_used(&self, used: Used) {
+        let mut all = self.used.lock();
+        let same = |other: &Used| {
+            other.pin.fingerprint == used.pin.fingerprint && other.pin.table.ident() == used.pin.table.ident()
+        };
+        if !all.iter().any(same) {
+            all.push(used);
+        }
+    }
+
+    async fn resolve_pin(&self, table: &Arc<Table>, selection: &Selection) -> Result<Used> {
+        let ident = table.ident();
+        let mut options = self.settings.options_for(&ident.database, &ident.table);
+        let mut request = selection.request.clone();
+        let mut session = false;
+        if selection.chooses() {
+            drop_choices(&mut options);
+        } else {
+            let held = self.settings.pins.read().get(ident).cloned();
+            if let Some(held) = held {
+                held.pin.verify().await?;
+                if selection.options.is_empty() {
+                    return Ok(Used { pin: held.pin, session: true });
+                }
+                drop_choices(&mut options);
+                request = match (&held.pin.tag, &held.pin.snapshot) {
+                    (Some(tag), _) => PinRequest::Tag(tag.clone()),
+                    (None, Some(snapshot)) => PinRequest::SnapshotId(snapshot.id.0),
+                    (None, None) => PinRequest::Latest,
+                };
+                session = true;
+            }
+        }
+        options.extend(selection.options.clone());
+        if request == PinRequest::Latest && choosing(&options).is_some() {
+            session |= choosing(&selection.options).is_none();
+            if let Some(said) = self.request_of(&mut options)? {
+                request = said;
+            }
+        }
+        let pin = Pin::resolve_in(table, request, &options, &self.zone).await?;
+        Ok(Used { pin, session })
+    }
+
+    /// Turns the option that names one snapshot into a request, so that it wins over the table's own options.
+    fn request_of(&self, options: &mut BTreeMap<String, String>) -> Result<Option<PinRequest>> {
+        let Some(key) = choosing(options) else { return Ok(None) };
+        let Some(value) = options.get(key).cloned() else { return Ok(None) };
+        let number = || {
+            value.trim().parse::<i64>().map_err(|_| {
+                Error::invalid(format!("'{value}' is no number")).with_code("BadOption").with_context("option", key)
+            })
+        };
+        let request = match key {
+            "scan.snapshot-id" => PinRequest::SnapshotId(number()?),
+            "scan.tag-name" => PinRequest::Tag(value.clone()),
+            "scan.timestamp-millis" => PinRequest::TimestampMillis(number()?),
+            "scan.timestamp" => PinRequest::TimestampMillis(
+                parse_timestamp(&value, &self.zone).map_err(|e| e.with_context("option", key))?,
+            ),
+            "scan.watermark" => PinRequest::Watermark(number()?),
+            "scan.version" => PinRequest::Version(value.clone()),
+            _ => return Ok(None),
+        };
+        // a mode beside it has to agree; the pin checks that
+        if !options.contains_key("scan.mode") {
+            options.remove(key);
+            return Ok(Some(request));
+        }
+        Ok(None)
+    }
+
+    /// A table's provider at a pin.
+    pub(crate) fn lake_table(&self, pin: Arc<Pin>, view: crate::query::LakeView) -> Result<LakeTable> {
+        Ok(LakeTable::try_view(pin, Arc::clone(self.env()), view)?.with_log(Arc::clone(&self.log)))
+    }
+
+    /// Plans a view with the pins of this statement.
+    async fn view(self: &Arc<Self>, view: &SqlView) -> Result<Arc<dyn TableProvider>> {
+        if self.depth >= VIEW_DEPTH {
+            return Err(Error::invalid("views are nested too deep, or a view uses itself").with_code("ViewTooDeep"));
+        }
+        let inner = self.nested();
+        let result = view.plan(&inner).await;
+        // what the view read belongs to this statement
+        inner.used().into_iter().for_each(|used| self.mark_used(used));
+        for notice in inner.notices() {
+            self.notice(notice);
+        }
+        let known: Vec<_> = inner.pins.lock().await.iter().map(|(key, used)| (key.clone(), used.clone())).collect();
+        let mut pins = self.pins.lock().await;
+        for (key, used) in known {
+            pins.entry(key).or_insert(used);
+        }
+        result
+    }
+
+    /// A statement inside of this one: the same pins, names of its own.
+    fn nested(self: &Arc<Self>) -> Arc<Self> {
+        let pins = self.pins.try_lock().map(|p| p.clone()).unwrap_or_default();
+        Arc::new(Self {
+            warehouse: self.warehouse.clone(),
+            settings: Arc::clone(&self.settings),
+            zone: self.zone.clone(),
+            log: Arc::clone(&self.log),
+            base: self.base.clone(),
+            references: Mutex::default(),
+            shown: Arc::default(),
+            tables: Mutex::new(self.tables.lock().clone()),
+            pins: tokio::sync::Mutex::new(pins),
+            used: Mutex::default(),
+            providers: Mutex::default(),
+            misses: Mutex::default(),
+            notices: Mutex::default(),
+            depth: self.depth + 1,
+        })
+    }
+}
+
+/// Removes what chooses a snapshot: something stronger has chosen.
+fn drop_choices(options: &mut BTreeMap<String, String>) {
+    while let Some(key) = choosing(options) {
+        options.remove(key);
+    }
+    options.remove("scan.mode");
+}
+
+pub(crate) fn cannot_travel(name: &str) -> Error {
+    Error::invalid(format!("'{name}' is no table of the warehouse and cannot travel in time")).with_code("CannotTravel")
+}
+
+/// The session's zone.
+pub(crate) fn zone_of(state: &SessionState) -> Result<SessionZone> {
+    match state.config_options().execution.time_zone.as_deref() {
+        None | Some("") => Ok(SessionZone::utc()),
+        Some(text) => SessionZone::parse(text),
+    }
+}
+
+fn copy(error: &Error) -> Error {
+    let mut copy = Error::new(error.kind(), error.message()).with_code(error.code());
+    for (name, value) in error.context() {
+        copy = copy.with_context(name, value);
+    }
+    match error.hint() {
+        Some(hint) => copy.with_hint(hint),
+        None => copy,
+    }
+}

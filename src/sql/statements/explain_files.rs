@@ -1,0 +1,96 @@
+//! `EXPLAIN FILES SELECT …`: what became of every file of every table of the query, and which rule decided.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+
+use crate::error::{Error, Result};
+use crate::query::ScanReport;
+use crate::recon::accounting::partition_text;
+use crate::scan::FileRead;
+use crate::snapshot::{Pin, SessionZone};
+use crate::spec::text::datum_text_in;
+use crate::spec::{DataType, Datum, Zone};
+use crate::sql::cells::{self, Cell, Kind};
+
+fn schema() -> SchemaRef {
+    cells::schema(&[
+        ("table", Kind::Text, true),
+        ("snapshot_id", Kind::Long, false),
+        ("file", Kind::Text, true),
+        ("kept", Kind::Bool, true),
+        ("rule", Kind::Text, true),
+        ("partition", Kind::Text, true),
+        ("bucket", Kind::Int, true),
+        ("total_buckets", Kind::Int, true),
+        ("level", Kind::Int, true),
+        ("rows", Kind::Long, true),
+        ("bytes", Kind::Long, true),
+        ("min_key", Kind::Text, false),
+        ("max_key", Kind::Text, false),
+        ("min_sequence", Kind::Long, true),
+        ("max_sequence", Kind::Long, true),
+        ("section", Kind::Long, false),
+        ("read", Kind::Text, false),
+    ])
+}
+
+/// The decisions of all scans as one batch.
+pub(crate) fn rows(reports: &[ScanReport], zone: &SessionZone) -> Result<RecordBatch> {
+    let zone = Zone::parse(&zone.name())?;
+    let mut rows = Vec::new();
+    for report in reports {
+        let keys = key_types(&report.pin)?;
+        for decision in report.decisions.iter() {
+            let key = |values: &[Datum]| -> Cell {
+                if values.is_empty() {
+                    return Cell::Null;
+                }
+                let texts: Vec<String> = values
+                    .iter()
+                    .zip(&keys)
+                    .map(|(value, data_type)| datum_text_in(value, data_type, &zone).unwrap_or_else(|| "null".into()))
+                    .collect();
+                Cell::Text(format!("[{}]", texts.join(", ")))
+            };
+            rows.push(vec![
+                Cell::text(report.pin.table.name()),
+                Cell::opt_long(report.pin.snapshot.as_ref().map(|s| s.id.0)),
+                Cell::text(&decision.file),
+                Cell::Bool(decision.kept),
+                Cell::text(&decision.rule),
+                Cell::text(partition_text(&report.pin, &decision.partition, &zone)?),
+                Cell::Int(decision.bucket.0),
+                Cell::Int(decision.total_buckets),
+                Cell::Int(decision.level),
+                Cell::Long(decision.rows),
+                Cell::count(decision.bytes),
+                key(&decision.min_key),
+                key(&decision.max_key),
+                Cell::Long(decision.min_sequence),
+                Cell::Long(decision.max_sequence),
+                decision.section.map_or(Cell::Null, |section| Cell::count(section as u64)),
+                match decision.read {
+                    FileRead::Dropped => Cell::Null,
+                    FileRead::In(class) => Cell::text(class.as_str()),
+                },
+            ]);
+        }
+    }
+    cells::batch(&schema(), &rows)
+}
+
+fn key_types(pin: &Arc<Pin>) -> Result<Vec<DataType>> {
+    if !pin.schema.is_primary_key_table() {
+        return Ok(Vec::new());
+    }
+    let indices = pin.schema.trimmed_primary_key()?;
+    indices
+        .into_iter()
+        .map(|index| {
+            let field = pin.schema.fields.get(index);
+            field.map(|f| f.data_type().clone()).ok_or_else(|| Error::corrupt("a key names a column that is not there"))
+        })
+        .collect()
+}

@@ -1,0 +1,502 @@
+//! What a statement is: DataFusion's own, or one of ours.
+
+pub(super) mod describe;
+pub(super) mod explain_files;
+pub(super) mod pin;
+pub(super) mod refuse;
+pub(super) mod show;
+
+use datafusion::sql::parser::{DFParserBuilder, Statement as DfStatement};
+use datafusion::sql::sqlparser::ast::{
+    Expr, Ident, Interval, ObjectName, ObjectNamePart, Statement as SqlStatement, TableFactor, TableVersion,
+};
+use datafusion::sql::sqlparser::parser::Parser;
+use datafusion::sql::sqlparser::tokenizer::{Span, Token, TokenWithSpan};
+
+use super::dialect::LakeDialect;
+use super::place;
+use super::rewrite::rewrite;
+use super::tokens::{are_words, is_word, syntax, word_or_string};
+use crate::error::{Error, Result};
+
+/// How deep expressions and queries may be nested.
+const RECURSION_LIMIT: usize = 128;
+
+/// A parsed statement.
+#[derive(Debug)]
+pub(super) enum Command {
+    /// One that DataFusion plans.
+    Statement(Box<DfStatement>),
+    /// `EXPLAIN FILES SELECT …`
+    ExplainFiles(Box<DfStatement>),
+    /// `PIN TABLE t AT (…)`, `PIN TABLES a AT (…), b`, `PIN DATABASE db AT (…)`
+    Pin(PinCommand),
+    /// `UNPIN …`; None: all.
+    Unpin(Option<Target>),
+    ShowPins,
+    ShowDatabases {
+        like: Option<String>,
+    },
+    ShowTables {
+        database: Option<ObjectName>,
+        like: Option<String>,
+    },
+    ShowPartitions(TableFactor),
+    ShowCreateTable(TableFactor),
+    Describe(TableFactor),
+    Use(ObjectName),
+    /// `SET 'paimon.…' = '…'`
+    SetOption {
+        name: String,
+        value: String,
+    },
+    /// `RESET 'paimon.…'`; None: all of them.
+    ResetOption(Option<String>),
+    /// `SHOW 'paimon.…'`
+    ShowOption(String),
+}
+
+/// What is pinned.
+#[derive(Debug)]
+pub(super) enum Target {
+    Tables(Vec<TableFactor>),
+    Database(ObjectName),
+}
+
+/// `PIN …`
+#[derive(Debug)]
+pub(super) struct PinCommand {
+    pub(super) target: Target,
+    /// The clause at the end: of a database, or of all tables that have none of their own.
+    pub(super) clause: Option<TableVersion>,
+}
+
+/// Parses the tokens of one statement.
+pub(super) fn parse(tokens: Vec<TokenWithSpan>, notices: &mut Vec<String>) -> Result<Command> {
+    let first = tokens.first().map_or_else(Span::empty, |t| t.span);
+    let at = |words: &[&str]| are_words(&tokens, 0, words);
+    if at(&["EXPLAIN", "FILES"]) {
+        return explain_files(tokens, 2, notices);
+    }
+    if at(&["EXPLAIN"])
+        && matches!(tokens.get(1).map(|t| &t.token), Some(Token::LParen))
+        && is_word(tokens.get(2), "FILES")
+        && matches!(tokens.get(3).map(|t| &t.token), Some(Token::RParen))
+    {
+        return explain_files(tokens, 4, notices);
+    }
+    if at(&["PIN"]) {
+        return pin_command(rewrite(tokens, notices)?);
+    }
+    if at(&["UNPIN"]) {
+        return unpin(tokens);
+    }
+    for later in ["WAIT", "RECONCILE"] {
+        if at(&[later]) {
+            return Err(Error::unsupported(format!("{later} comes later")).with_code("NotYet"));
+        }
+    }
+    if at(&["SHOW"]) && tokens.len() == 2 && is_word(tokens.get(1), "PINS") {
+        return Ok(Command::ShowPins);
+    }
+    if at(&["SHOW", "DATABASES"]) || at(&["SHOW", "SCHEMAS"]) {
+        return Ok(Command::ShowDatabases { like: like(&tokens, 2)? });
+    }
+    if at(&["SHOW", "TABLES"]) {
+        let mut next = 2;
+        let mut database = None;
+        if is_word(tokens.get(2), "FROM") || is_word(tokens.get(2), "IN") {
+            let (name, end) = object_name(&tokens, 3)?;
+            database = Some(name);
+            next = end;
+        }
+        return Ok(Command::ShowTables { database, like: like(&tokens, next)? });
+    }
+    if at(&["SHOW", "PARTITIONS"]) {
+        let start = if is_word(tokens.get(2), "FROM") || is_word(tokens.get(2), "IN") { 3 } else { 2 };
+        return Ok(Command::ShowPartitions(factor(rewrite(tokens, notices)?, start)?));
+    }
+    if at(&["SHOW", "CREATE", "TABLE"]) {
+        return Ok(Command::ShowCreateTable(factor(rewrite(tokens, notices)?, 3)?));
+    }
+    if at(&["DESCRIBE"]) || at(&["DESC"]) {
+        let query = ["SELECT", "WITH", "VALUES", "INSERT"].iter().any(|w| is_word(tokens.get(1), w))
+            || matches!(tokens.get(1).map(|t| &t.token), Some(Token::LParen));
+        if !query {
+            let start = if is_word(tokens.get(1), "TABLE") && tokens.len() > 2 { 2 } else { 1 };
+            return Ok(Command::Describe(factor(rewrite(tokens, notices)?, start)?));
+        }
+    }
+    if at(&["USE"]) {
+        let start = if (is_word(tokens.get(1), "DATABASE") || is_word(tokens.get(1), "SCHEMA")) && tokens.len() > 2 {
+            2
+        } else {
+            1
+        };
+        let (name, end) = object_name(&tokens, start)?;
+        ends(&tokens, end)?;
+        return Ok(Command::Use(name));
+    }
+    if let Some(command) = option_command(&tokens)? {
+        return Ok(command);
+    }
+    let tokens = rewrite(tokens, notices)?;
+    if tokens.is_empty() {
+        return Err(syntax("the statement is empty", first));
+    }
+    Ok(Command::Statement(Box::new(statement(tokens)?)))
+}
+
+/// Parses tokens that time travel spellings are already taken out of.
+fn statement(tokens: Vec<TokenWithSpan>) -> Result<DfStatement> {
+    let dialect = LakeDialect;
+    let parsed = DFParserBuilder::new(tokens)
+        .with_dialect(&dialect)
+        .with_recursion_limit(RECURSION_LIMIT)
+        .build()
+        .and_then(|mut parser| parser.parse_statements());
+    let mut statements = parsed.map_err(|error| {
+        let place = place::of(&error).0;
+        place.attach(Error::from_datafusion(error))
+    })?;
+    match (statements.pop_front(), statements.pop_front()) {
+        (Some(one), None) => Ok(one),
+        _ => Err(Error::invalid("one statement was expected").with_code("Syntax")),
+    }
+}
+
+fn explain_files(mut tokens: Vec<TokenWithSpan>, skip: usize, notices: &mut Vec<String>) -> Result<Command> {
+    let rest = tokens.split_off(skip);
+    let place = tokens.first().map_or_else(Span::empty, |t| t.span);
+    let statement = statement(rewrite(rest, notices)?)?;
+    match &statement {
+        DfStatement::Statement(inner) if matches!(inner.as_ref(), SqlStatement::Query(_)) => {
+            Ok(Command::ExplainFiles(Box::new(statement)))
+        }
+        _ => Err(syntax("EXPLAIN FILES takes a query", place)),
+    }
+}
+
+fn parser(tokens: Vec<TokenWithSpan>) -> Parser<'static> {
+    Parser::new(&LakeDialect).with_tokens_with_locations(tokens)
+}
+
+fn parse_error(error: &datafusion::sql::sqlparser::parser::ParserError, span: Span) -> Error {
+    let message = error.to_string();
+    syntax(message.trim_start_matches("sql parser error: ").to_string(), span)
+}
+
+/// The table that tokens name, and nothing else.
+pub(super) fn factor_of(tokens: Vec<TokenWithSpan>) -> Result<TableFactor> {
+    factor(tokens, 0)
+}
+
+/// One table with its clause, and nothing behind it.
+fn factor(mut tokens: Vec<TokenWithSpan>, start: usize) -> Result<TableFactor> {
+    let place = tokens.first().map_or_else(Span::empty, |t| t.span);
+    if tokens.len() <= start {
+        return Err(syntax("the name of a table is missing", place));
+    }
+    let rest = tokens.split_off(start);
+    let count = rest.len();
+    let mut parser = parser(rest);
+    let factor = parser.parse_table_factor().map_err(|e| parse_error(&e, place))?;
+    if parser.index() < count {
+        return Err(syntax(format!("unexpected {}", parser.peek_token()), parser.peek_token().span));
+    }
+    match &factor {
+        TableFactor::Table { args: None, .. } => Ok(factor),
+        other => Err(syntax(format!("{other} is not the name of a table"), place)),
+    }
+}
+
+fn object_name(tokens: &[TokenWithSpan], start: usize) -> Result<(ObjectName, usize)> {
+    let place = tokens.first().map_or_else(Span::empty, |t| t.span);
+    let rest = tokens.get(start..).unwrap_or_default().to_vec();
+    if rest.is_empty() {
+        return Err(syntax("a name is missing", place));
+    }
+    let mut parser = parser(rest);
+    let name = parser.parse_object_name(false).map_err(|e| parse_error(&e, place))?;
+    Ok((name, start + parser.index()))
+}
+
+fn ends(tokens: &[TokenWithSpan], at: usize) -> Result<()> {
+    match tokens.get(at) {
+        None => Ok(()),
+        Some(token) => Err(syntax(format!("unexpected {}", token.token), token.span)),
+    }
+}
+
+fn like(tokens: &[TokenWithSpan], at: usize) -> Result<Option<String>> {
+    if !is_word(tokens.get(at), "LIKE") {
+        ends(tokens, at)?;
+        return Ok(None);
+    }
+    ends(tokens, at + 2)?;
+    match tokens.get(at + 1).map(|t| &t.token) {
+        Some(Token::SingleQuotedString(pattern)) => Ok(Some(pattern.clone())),
+        _ => Err(syntax("LIKE takes a quoted pattern", tokens.get(at).map_or_else(Span::empty, |t| t.span))),
+    }
+}
+
+fn pin_command(tokens: Vec<TokenWithSpan>) -> Result<Command> {
+    let place = tokens.first().map_or_else(Span::empty, |t| t.span);
+    let usage = "write PIN TABLE t AT (VERSION => 3), PIN TABLES a, b AT (TIMESTAMP => '…') or PIN DATABASE db AT (…)";
+    for (i, token) in tokens.iter().enumerate() {
+        let token = Some(token);
+        if i > 2 && is_word(token, "RETAIN") {
+            // read all of it, so that a typing error is told first
+            let mut parser = parser(tokens.get(i + 1..).unwrap_or_default().to_vec());
+            match parser.parse_expr() {
+                Ok(Expr::Interval(Interval { .. })) => {}
+                _ => return Err(syntax("RETAIN takes an interval", place).with_hint("write RETAIN INTERVAL '2' HOUR")),
+            }
+            return Err(Error::unsupported("RETAIN would write a tag into the table, and writing comes later")
+                .with_code("NotYet")
+                .with_hint("pin without RETAIN; the pin is verified before every statement that uses it"));
+        }
+        if i > 2 && is_word(token, "ALIGN") {
+            return Err(Error::unsupported("ALIGN ON comes later")
+                .with_code("NotYet")
+                .with_hint("pin each table with AT (WATERMARK => …)"));
+        }
+    }
+    if is_word(tokens.get(1), "DATABASE") {
+        let (name, end) = object_name(&tokens, 2)?;
+        let clause = clause(&tokens, end)?;
+        return Ok(Command::Pin(PinCommand { target: Target::Database(name), clause }));
+    }
+    if !is_word(tokens.get(1), "TABLE") && !is_word(tokens.get(1), "TABLES") {
+        return Err(syntax("PIN takes TABLE, TABLES or DATABASE", place).with_hint(usage));
+    }
+    let rest = tokens.get(2..).unwrap_or_default().to_vec();
+    let count = rest.len();
+    if count == 0 {
+        return Err(syntax("the name of a table is missing", place).with_hint(usage));
+    }
+    let mut parser = parser(rest);
+    let mut tables = parser
+        .parse_comma_separated(Parser::parse_table_factor)
+        .map_err(|e| parse_error(&e, place).with_hint(usage))?;
+    if parser.index() < count {
+        return Err(syntax(format!("unexpected {}", parser.peek_token()), parser.peek_token().span).with_hint(usage));
+    }
+    // a clause at the end speaks for all tables, when only the last has one
+    let mut clause = None;
+    let bare = tables.iter().filter(|t| matches!(t, TableFactor::Table { version: None, .. })).count();
+    if tables.len() > 1
+        && bare == tables.len() - 1
+        && let Some(TableFactor::Table { version, .. }) = tables.last_mut()
+    {
+        clause = version.take();
+    }
+    Ok(Command::Pin(PinCommand { target: Target::Tables(tables), clause }))
+}
+
+/// `AT (…)` at `start`, by way of a table that is not there.
+fn clause(tokens: &[TokenWithSpan], start: usize) -> Result<Option<TableVersion>> {
+    if tokens.len() <= start {
+        return Ok(None);
+    }
+    let span = tokens.get(start).map_or_else(Span::empty, |t| t.span);
+    let mut all = vec![TokenWithSpan::new(Token::make_word("x", None), span)];
+    all.extend(tokens.iter().skip(start).cloned());
+    match factor(all, 0)? {
+        TableFactor::Table { version, .. } => Ok(version),
+        _ => Ok(None),
+    }
+}
+
+fn unpin(tokens: Vec<TokenWithSpan>) -> Result<Command> {
+    let place = tokens.first().map_or_else(Span::empty, |t| t.span);
+    if tokens.len() == 1 || (is_word(tokens.get(1), "ALL") && tokens.len() == 2) {
+        return Ok(Command::Unpin(None));
+    }
+    if is_word(tokens.get(1), "DATABASE") {
+        let (name, end) = object_name(&tokens, 2)?;
+        ends(&tokens, end)?;
+        return Ok(Command::Unpin(Some(Target::Database(name))));
+    }
+    let start = if is_word(tokens.get(1), "TABLE") || is_word(tokens.get(1), "TABLES") { 2 } else { 1 };
+    let rest = tokens.get(start..).unwrap_or_default().to_vec();
+    let count = rest.len();
+    let mut parser = parser(rest);
+    let tables = parser
+        .parse_comma_separated(Parser::parse_table_factor)
+        .map_err(|e| parse_error(&e, place).with_hint("write UNPIN TABLE t or UNPIN ALL"))?;
+    if parser.index() < count {
+        return Err(syntax(format!("unexpected {}", parser.peek_token()), parser.peek_token().span));
+    }
+    Ok(Command::Unpin(Some(Target::Tables(tables))))
+}
+
+/// `SET`, `RESET` and `SHOW` of scan options.
+fn option_command(tokens: &[TokenWithSpan]) -> Result<Option<Command>> {
+    let verb = ["SET", "RESET", "SHOW"].into_iter().find(|verb| is_word(tokens.first(), verb));
+    let Some(verb) = verb else { return Ok(None) };
+    let Some((name, next)) = option_name(tokens) else { return Ok(None) };
+    match verb {
+        "RESET" => {
+            ends(tokens, next)?;
+            Ok(Some(Command::ResetOption(if name == "paimon" { None } else { Some(name) })))
+        }
+        "SHOW" => {
+            ends(tokens, next)?;
+            Ok(Some(Command::ShowOption(name)))
+        }
+        _ => {
+            let place = tokens.first().map_or_else(Span::empty, |t| t.span);
+            let assigns =
+                matches!(tokens.get(next).map(|t| &t.token), Some(Token::Eq)) || is_word(tokens.get(next), "TO");
+            if !assigns {
+                return Err(syntax("the value is missing", place).with_hint(format!("write SET '{name}' = '3'")));
+            }
+            let value = match tokens.get(next + 1).map(|t| &t.token) {
+                Some(Token::Number(number, _)) => number.clone(),
+                _ => word_or_string(tokens.get(next + 1))
+                    .ok_or_else(|| {
+                        syntax("the value is missing", place).with_hint(format!("write SET '{name}' = '3'"))
+                    })?
+                    .to_string(),
+            };
+            ends(tokens, next + 2)?;
+            Ok(Some(Command::SetOption { name, value }))
+        }
+    }
+}
+
+/// A name that starts with `paimon`, quoted or as words with points and hyphens.
+fn option_name(tokens: &[TokenWithSpan]) -> Option<(String, usize)> {
+    let first = word_or_string(tokens.get(1))?;
+    if first.starts_with("paimon.") || (first == "paimon" && tokens.len() == 2) {
+        return Some((first.to_string(), 2));
+    }
+    if first != "paimon" {
+        return None;
+    }
+    let mut name = first.to_string();
+    let mut at = 2;
+    loop {
+        match tokens.get(at).map(|t| &t.token) {
+            Some(Token::Period) => name.push('.'),
+            Some(Token::Minus) => name.push('-'),
+            Some(Token::Word(word)) if word.quote_style.is_some() || !word.value.eq_ignore_ascii_case("to") => {
+                name.push_str(&word.value);
+            }
+            _ => return Some((name, at)),
+        }
+        at += 1;
+    }
+}
+
+/// The name of a `Table` factor.
+pub(super) fn name_of(factor: &TableFactor) -> Option<&ObjectName> {
+    match factor {
+        TableFactor::Table { name, .. } => Some(name),
+        _ => None,
+    }
+}
+
+/// The parts of a name, unquoted ones in lower case.
+pub(super) fn parts(name: &ObjectName) -> Vec<String> {
+    name.0
+        .iter()
+        .filter_map(|part| match part {
+            ObjectNamePart::Identifier(Ident { value, quote_style, .. }) => {
+                Some(if quote_style.is_some() { value.clone() } else { value.to_lowercase() })
+            }
+            ObjectNamePart::Function(_) => None,
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sql::tokens::{statements, tokenize};
+
+    fn parsed(sql: &str) -> Result<Command> {
+        parse(statements(tokenize(sql)?).remove(0), &mut Vec::new())
+    }
+
+    #[test]
+    fn pins_are_parsed_with_their_clauses() {
+        let Command::Pin(PinCommand { target: Target::Tables(tables), clause }) =
+            parsed("PIN TABLES a AT (VERSION => 3), db.b VERSION AS OF 'eod'").unwrap()
+        else {
+            panic!("a pin of tables")
+        };
+        assert_eq!(tables.len(), 2);
+        assert!(clause.is_none());
+        let Command::Pin(PinCommand { clause: Some(_), .. }) = parsed("PIN TABLES a, b AT (TAG => 'x')").unwrap()
+        else {
+            panic!("one clause for all")
+        };
+        let Command::Pin(PinCommand { target: Target::Database(_), clause: Some(_) }) =
+            parsed("PIN DATABASE pay AT (TIMESTAMP => '2026-01-01')").unwrap()
+        else {
+            panic!("a pin of a database")
+        };
+        assert!(matches!(parsed("UNPIN ALL").unwrap(), Command::Unpin(None)));
+        assert!(matches!(parsed("UNPIN TABLE t").unwrap(), Command::Unpin(Some(_))));
+        assert!(matches!(parsed("SHOW PINS").unwrap(), Command::ShowPins));
+    }
+
+    #[test]
+    fn retain_and_align_are_refused_by_name() {
+        let error = parsed("PIN TABLE t AT (VERSION => 3) RETAIN INTERVAL '2' HOUR").unwrap_err();
+        assert_eq!(error.code(), "NotYet");
+        assert!(error.to_string().contains("RETAIN"));
+        assert_eq!(parsed("PIN TABLE t AT (VERSION => 3) RETAIN 5").unwrap_err().code(), "Syntax");
+        assert_eq!(parsed("PIN TABLES a, b ALIGN ON WATERMARK TIMESTAMP '2026-01-01'").unwrap_err().code(), "NotYet");
+    }
+
+    #[test]
+    fn scan_options_are_set_quoted_or_not() {
+        for sql in [
+            "SET 'paimon.scan.version' = '5'",
+            "SET \"paimon.scan.version\" = 5",
+            "SET paimon.scan.version = '5'",
+            "SET paimon.scan.version TO 5",
+        ] {
+            let Command::SetOption { name, value } = parsed(sql).unwrap() else { panic!("{sql}") };
+            assert_eq!((name.as_str(), value.as_str()), ("paimon.scan.version", "5"), "{sql}");
+        }
+        let Command::SetOption { name, .. } = parsed("SET paimon.db.t.scan.snapshot-id = 3").unwrap() else { panic!() };
+        assert_eq!(name, "paimon.db.t.scan.snapshot-id");
+        assert!(matches!(parsed("RESET 'paimon.scan.version'").unwrap(), Command::ResetOption(Some(_))));
+        assert!(matches!(parsed("RESET paimon").unwrap(), Command::ResetOption(None)));
+        assert!(matches!(parsed("SET datafusion.execution.batch_size = 5").unwrap(), Command::Statement(_)));
+        assert!(matches!(parsed("SET TIME ZONE '+08:00'").unwrap(), Command::Statement(_)));
+    }
+
+    #[test]
+    fn explain_files_takes_both_spellings_and_only_queries() {
+        for sql in
+            ["EXPLAIN FILES SELECT * FROM t VERSION AS OF 3", "explain (files) with c as (select 1) select * from c"]
+        {
+            assert!(matches!(parsed(sql).unwrap(), Command::ExplainFiles(_)), "{sql}");
+        }
+        assert!(parsed("EXPLAIN FILES DROP TABLE t").is_err());
+        assert!(matches!(parsed("EXPLAIN SELECT 1").unwrap(), Command::Statement(_)));
+    }
+
+    #[test]
+    fn names_and_show_are_parsed() {
+        assert!(matches!(parsed("DESCRIBE db.t VERSION AS OF 3").unwrap(), Command::Describe(_)));
+        assert!(matches!(parsed("desc t$snapshots").unwrap(), Command::Describe(_)));
+        assert!(matches!(parsed("SHOW TABLES IN db LIKE 'a%'").unwrap(), Command::ShowTables { .. }));
+        assert!(matches!(parsed("SHOW PARTITIONS t VERSION AS OF 3").unwrap(), Command::ShowPartitions(_)));
+        assert!(matches!(parsed("SHOW CREATE TABLE t").unwrap(), Command::ShowCreateTable(_)));
+        assert!(matches!(parsed("USE pay").unwrap(), Command::Use(_)));
+        assert!(matches!(parsed("SHOW ALL").unwrap(), Command::Statement(_)));
+    }
+
+    #[test]
+    fn a_syntax_error_has_its_place() {
+        let error = parsed("SELECT *\nFROM t WHERE )").unwrap_err();
+        assert_eq!(error.code(), "Syntax");
+        assert!(error.context().iter().any(|(name, value)| *name == "line" && value == "2"), "{error}");
+    }
+}

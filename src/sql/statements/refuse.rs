@@ -1,0 +1,69 @@
+//! What cannot be done yet, said by name: Lakepin reads only.
+
+use datafusion::sql::parser::Statement as DfStatement;
+use datafusion::sql::sqlparser::ast::{
+    FromTable, ObjectName, ObjectType, Statement as SqlStatement, TableFactor, TableObject,
+};
+
+use crate::error::{Error, Result};
+
+fn writing(what: &str) -> Error {
+    Error::unsupported(format!("{what} would write to the warehouse, and writing comes later"))
+        .with_code("ReadOnly")
+        .with_hint("Lakepin reads only; CREATE TEMPORARY TABLE, CREATE VIEW and COPY … TO 'file' work")
+}
+
+/// Refuses what would write. `is_local` tells names of this session's own tables.
+pub(crate) fn check(statement: &DfStatement, is_local: impl Fn(&ObjectName) -> bool) -> Result<()> {
+    let statement = match statement {
+        DfStatement::Statement(statement) => statement.as_ref(),
+        DfStatement::Explain(explain) => return check(&explain.statement, is_local),
+        _ => return Ok(()),
+    };
+    match statement {
+        SqlStatement::Insert(insert) => match &insert.table {
+            TableObject::TableName(name) if is_local(name) => Ok(()),
+            _ => Err(writing("INSERT")),
+        },
+        SqlStatement::Update(update) => local_factor(&update.table.relation, &is_local, "UPDATE"),
+        SqlStatement::Delete(delete) => {
+            let (FromTable::WithFromKeyword(tables) | FromTable::WithoutKeyword(tables)) = &delete.from;
+            match tables.as_slice() {
+                [one] => local_factor(&one.relation, &is_local, "DELETE"),
+                _ => Err(writing("DELETE")),
+            }
+        }
+        SqlStatement::Merge(_) => Err(writing("MERGE")),
+        SqlStatement::Truncate(_) => Err(writing("TRUNCATE")),
+        SqlStatement::Call(call) => Err(writing("CALL").with_context("procedure", &call.name)),
+        SqlStatement::CreateTable(create) if !create.temporary => Err(writing("CREATE TABLE")),
+        SqlStatement::AlterTable(_) => Err(writing("ALTER TABLE")),
+        SqlStatement::CreateSchema { .. } | SqlStatement::CreateDatabase { .. } => Err(writing("CREATE DATABASE")),
+        SqlStatement::Analyze(_) => Err(writing("ANALYZE")),
+        SqlStatement::OptimizeTable { .. } => Err(writing("OPTIMIZE")),
+        SqlStatement::Drop { object_type, names, .. } => match object_type {
+            ObjectType::Table | ObjectType::View if names.iter().all(&is_local) => Ok(()),
+            ObjectType::Table => Err(writing("DROP TABLE")),
+            ObjectType::Schema | ObjectType::Database => Err(writing("DROP DATABASE")),
+            // DataFusion says what it does not know
+            _ => Ok(()),
+        },
+        SqlStatement::Prepare { .. } | SqlStatement::Execute { .. } | SqlStatement::Deallocate { .. } => {
+            Err(Error::unsupported("prepared statements come later: their pins would be those of their first run")
+                .with_code("NotYet"))
+        }
+        SqlStatement::StartTransaction { .. } | SqlStatement::Commit { .. } | SqlStatement::Rollback { .. } => {
+            Err(Error::unsupported("there are no transactions")
+                .with_code("NotYet")
+                .with_hint("PIN TABLES a, b AT (…) fixes what several statements read"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn local_factor(factor: &TableFactor, is_local: &impl Fn(&ObjectName) -> bool, what: &str) -> Result<()> {
+    match factor {
+        TableFactor::Table { name, .. } if is_local(name) => Ok(()),
+        _ => Err(writing(what)),
+    }
+}

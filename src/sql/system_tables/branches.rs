@@ -1,0 +1,27 @@
+//! `t$branches`: branches and when their folder was last touched.
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+
+use super::Source;
+use crate::error::Result;
+use crate::sql::cells::{self, Cell, Kind};
+
+pub(super) fn schema() -> SchemaRef {
+    cells::schema(&[("branch_name", Kind::Text, true), ("create_time", Kind::Time, true)])
+}
+
+pub(super) async fn rows(source: Source) -> Result<RecordBatch> {
+    let table = &source.table;
+    let mut names = table.branches().await?;
+    names.sort();
+    let mut rows = Vec::new();
+    for name in names {
+        // object stores have no folders: the oldest document of the branch tells when it was made
+        let folder = table.root().join(&format!("branch/branch-{name}/schema"))?;
+        let files = table.storage().list(&folder).await?;
+        let created = files.iter().map(|f| f.modified_millis).min().unwrap_or_default();
+        rows.push(vec![Cell::text(name), Cell::Time(source.wall_clock(created))]);
+    }
+    cells::batch(&schema(), &rows)
+}

@@ -1,0 +1,89 @@
+//! `t$files`: the live data files of the pinned snapshot.
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+
+use super::Source;
+use super::entries::{self, Texts};
+use crate::error::Result;
+use crate::spec::FileSource;
+use crate::sql::cells::{self, Cell, Kind};
+
+pub(super) fn schema() -> SchemaRef {
+    cells::schema(&[
+        ("partition", Kind::Text, false),
+        ("bucket", Kind::Int, true),
+        ("file_path", Kind::Text, true),
+        ("file_format", Kind::Text, true),
+        ("schema_id", Kind::Long, true),
+        ("level", Kind::Int, true),
+        ("record_count", Kind::Long, true),
+        ("file_size_in_bytes", Kind::Long, true),
+        ("min_key", Kind::Text, false),
+        ("max_key", Kind::Text, false),
+        ("null_value_counts", Kind::Text, true),
+        ("min_value_stats", Kind::Text, true),
+        ("max_value_stats", Kind::Text, true),
+        ("min_sequence_number", Kind::Long, false),
+        ("max_sequence_number", Kind::Long, false),
+        ("creation_time", Kind::Time, false),
+        ("deleteRowCount", Kind::Long, false),
+        ("file_source", Kind::Text, false),
+        ("first_row_id", Kind::Long, false),
+        ("write_cols", Kind::Texts, false),
+    ])
+}
+
+/// The extension that says how a file is encoded, compression suffix left out.
+pub(super) fn format(name: &str) -> &str {
+    let known = |part: &&str| matches!(*part, "parquet" | "orc" | "avro" | "blob" | "vector");
+    name.split('.').skip(1).find(known).unwrap_or_else(|| name.rsplit('.').next().unwrap_or_default())
+}
+
+pub(super) async fn rows(source: Source) -> Result<RecordBatch> {
+    let live = entries::live(source.pin()?).await?;
+    let texts = Texts::of(&source, &live).await?;
+    let mut rows = Vec::with_capacity(live.len());
+    for entry in &live {
+        let file = &entry.file;
+        let [nulls, min, max] = texts.stats(entry)?;
+        rows.push(vec![
+            Cell::text(texts.partition(&entry.partition)?),
+            Cell::Int(entry.bucket.0),
+            Cell::text(texts.path(entry)?),
+            Cell::text(format(&file.file_name)),
+            Cell::Long(file.schema_id.0),
+            Cell::Int(file.level),
+            Cell::Long(file.row_count),
+            Cell::count(file.file_size),
+            Cell::opt_text(texts.key(entry, &file.min_key)?),
+            Cell::opt_text(texts.key(entry, &file.max_key)?),
+            Cell::text(nulls),
+            Cell::text(min),
+            Cell::text(max),
+            Cell::Long(file.min_sequence_number),
+            Cell::Long(file.max_sequence_number),
+            file.creation_time_millis.map_or(Cell::Null, Cell::Time),
+            Cell::opt_long(file.delete_row_count),
+            Cell::opt_text(file.file_source.map(|s| match s {
+                FileSource::Append => "APPEND",
+                FileSource::Compact => "COMPACT",
+            })),
+            Cell::opt_long(file.first_row_id),
+            file.write_cols.clone().map_or(Cell::Null, Cell::Texts),
+        ]);
+    }
+    cells::batch(&schema(), &rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::format;
+
+    #[test]
+    fn the_format_is_told_by_the_name() {
+        assert_eq!(format("data-1.parquet"), "parquet");
+        assert_eq!(format("data-1.avro.zstd"), "avro");
+        assert_eq!(format("data-1.lance"), "lance");
+    }
+}

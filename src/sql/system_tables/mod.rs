@@ -1,0 +1,172 @@
+//! System tables, `t$name`: one file each, and one list.
+
+mod aggregation_fields;
+mod branches;
+mod buckets;
+mod changes;
+mod consumers;
+mod entries;
+mod file_key_ranges;
+mod files;
+mod global;
+mod manifests;
+mod options;
+mod partitions;
+mod row_accounting;
+mod schemas;
+mod snapshots;
+mod statistics;
+mod table_indexes;
+mod tags;
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use datafusion::catalog::TableProvider;
+use datafusion::execution::memory_pool::MemoryPool;
+use futures::future::BoxFuture;
+
+use super::memory::LazyTable;
+use super::selector::Selection;
+use super::statement::Statement;
+use crate::error::{Error, Result};
+use crate::query::{PoolBudget, QueryEnv};
+use crate::snapshot::{Pin, SessionZone, Table};
+
+pub(crate) use global::{GLOBAL_DATABASE, provider as global, tables as global_tables};
+
+/// What a system table is made from.
+#[derive(Debug, Clone)]
+pub(crate) struct Source {
+    pub(crate) table: Arc<Table>,
+    /// None for tables that stay live.
+    pub(crate) pin: Option<Arc<Pin>>,
+    pub(crate) zone: SessionZone,
+    pub(crate) env: Arc<QueryEnv>,
+    pool: Arc<dyn MemoryPool>,
+}
+
+impl Source {
+    /// Memory of the session.
+    pub(crate) fn budget(&self) -> Arc<PoolBudget> {
+        Arc::new(PoolBudget::new(&self.pool, "accounting"))
+    }
+
+    pub(crate) fn pin(&self) -> Result<&Arc<Pin>> {
+        self.pin.as_ref().ok_or_else(|| Error::internal("a system table was planned without its pin"))
+    }
+
+    /// An instant as wall clock of the session.
+    pub(crate) fn wall_clock(&self, millis: i64) -> i64 {
+        millis.saturating_add(i64::from(self.zone.offset_seconds(millis)) * 1_000)
+    }
+}
+
+/// Where rows come from.
+enum Rows {
+    /// Made by us, always of the present state.
+    Live(fn(Source) -> BoxFuture<'static, Result<RecordBatch>>),
+    /// Made by us, of the pinned snapshot.
+    Pinned(fn(Source) -> BoxFuture<'static, Result<RecordBatch>>),
+    /// Another view of the table's rows.
+    View(View),
+}
+
+/// Views of rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum View {
+    AuditLog,
+    Binlog,
+    ReadOptimized,
+    RowTracking,
+}
+
+/// One system table.
+struct SystemTable {
+    name: &'static str,
+    schema: Option<fn() -> SchemaRef>,
+    rows: Rows,
+}
+
+/// Lists a table made of rows.
+macro_rules! made {
+    ($name:literal, $kind:ident, $module:ident) => {
+        SystemTable { name: $name, schema: Some($module::schema), rows: Rows::$kind(|s| Box::pin($module::rows(s))) }
+    };
+}
+
+const ALL: &[SystemTable] = &[
+    made!("snapshots", Live, snapshots),
+    made!("schemas", Live, schemas),
+    made!("options", Live, options),
+    made!("tags", Live, tags),
+    made!("branches", Live, branches),
+    made!("consumers", Live, consumers),
+    made!("aggregation_fields", Live, aggregation_fields),
+    made!("files", Pinned, files),
+    made!("file_key_ranges", Pinned, file_key_ranges),
+    made!("manifests", Pinned, manifests),
+    made!("partitions", Pinned, partitions),
+    made!("buckets", Pinned, buckets),
+    made!("statistics", Pinned, statistics),
+    made!("table_indexes", Pinned, table_indexes),
+    made!("row_accounting", Pinned, row_accounting),
+    SystemTable { name: "audit_log", schema: None, rows: Rows::View(View::AuditLog) },
+    SystemTable { name: "binlog", schema: None, rows: Rows::View(View::Binlog) },
+    SystemTable { name: "ro", schema: None, rows: Rows::View(View::ReadOptimized) },
+    SystemTable { name: "row_tracking", schema: None, rows: Rows::View(View::RowTracking) },
+];
+
+/// All names.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    ALL.iter().map(|table| table.name)
+}
+
+/// Whether there is a system table of that (lower case) name.
+pub(crate) fn is_known(name: &str) -> bool {
+    names().any(|known| known == name)
+}
+
+/// The system table `name` of `table`.
+pub(crate) async fn provider(
+    statement: &Arc<Statement>,
+    table: &Arc<Table>,
+    name: &str,
+    selection: &Selection,
+) -> Result<Arc<dyn TableProvider>> {
+    let Some(system) = ALL.iter().find(|system| system.name == name) else {
+        return Err(Error::internal(format!("there is no system table {name}")));
+    };
+    let (load, live) = match &system.rows {
+        Rows::View(view) => return changes::provider(statement, table, *view, selection).await,
+        Rows::Live(load) => (*load, true),
+        Rows::Pinned(load) => (*load, false),
+    };
+    let pin = if live && !selection.chooses() { None } else { Some(statement.pin(table, selection).await?) };
+    let source = Source {
+        table: Arc::clone(table),
+        pin,
+        zone: statement.zone().clone(),
+        env: Arc::clone(statement.env()),
+        pool: statement.memory_pool(),
+    };
+    let schema = system.schema.map(|schema| schema()).ok_or_else(|| Error::internal("a system table has no schema"))?;
+    let shown = format!("{}${}", table.name(), system.name);
+    Ok(LazyTable::new(shown, schema, move || load(source.clone())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_system_table_is_listed_once() {
+        let mut all: Vec<&str> = names().collect();
+        all.sort_unstable();
+        let count = all.len();
+        all.dedup();
+        assert_eq!(all.len(), count);
+        assert!(is_known("snapshots") && !is_known("commits"));
+    }
+}

@@ -1,0 +1,162 @@
+//! Small things about tokens: cutting a text into statements, making words and strings.
+
+use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::tokenizer::{Span, Token, TokenWithSpan, Tokenizer, Whitespace, Word};
+
+use super::dialect::LakeDialect;
+use crate::error::{Error, Result};
+
+/// One statement of a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StatementText {
+    /// The text without the closing semicolon.
+    pub text: String,
+    /// Byte position in the whole text.
+    pub offset: usize,
+    /// Line of its first token, from 1.
+    pub line: u64,
+    /// Column of its first token, from 1.
+    pub column: u64,
+    /// Whether a semicolon closed it.
+    pub closed: bool,
+}
+
+/// The tokens of a text with their places.
+pub(crate) fn tokenize(sql: &str) -> Result<Vec<TokenWithSpan>> {
+    Tokenizer::new(&LakeDialect, sql).tokenize_with_location().map_err(|error| {
+        let open = ["Unterminated", "Unexpected EOF", "Expected close delimiter"]
+            .iter()
+            .any(|sign| error.message.starts_with(sign));
+        Error::invalid(error.message)
+            .with_code(if open { "Incomplete" } else { "Syntax" })
+            .with_context("line", error.location.line)
+            .with_context("column", error.location.column)
+    })
+}
+
+/// Cuts a text at its semicolons.
+pub(crate) fn split(sql: &str) -> Result<Vec<StatementText>> {
+    let lines: Vec<usize> = std::iter::once(0).chain(sql.match_indices('\n').map(|(at, _)| at + 1)).collect();
+    let byte_at = |line: u64, column: u64| -> usize {
+        let start = usize::try_from(line.saturating_sub(1)).ok().and_then(|l| lines.get(l)).copied().unwrap_or(0);
+        let rest = sql.get(start..).unwrap_or_default();
+        let skip = usize::try_from(column.saturating_sub(1)).unwrap_or(0);
+        start + rest.char_indices().nth(skip).map_or(rest.len(), |(at, _)| at)
+    };
+    let mut statements = Vec::new();
+    let mut first: Option<Span> = None;
+    let mut push = |from: Span, end: usize, closed: bool| {
+        let offset = byte_at(from.start.line, from.start.column);
+        let text = sql.get(offset..end).unwrap_or_default().trim_end().to_string();
+        statements.push(StatementText { text, offset, line: from.start.line, column: from.start.column, closed });
+    };
+    for token in tokenize(sql)? {
+        match token.token {
+            Token::SemiColon => {
+                if let Some(from) = first.take() {
+                    push(from, byte_at(token.span.start.line, token.span.start.column), true);
+                }
+            }
+            Token::Whitespace(_) | Token::EOF => {}
+            _ => {
+                first.get_or_insert(token.span);
+            }
+        }
+    }
+    if let Some(from) = first {
+        push(from, sql.len(), false);
+    }
+    Ok(statements)
+}
+
+/// Cuts tokens at semicolons and drops what the parser does not look at; hints stay.
+pub(crate) fn statements(tokens: Vec<TokenWithSpan>) -> Vec<Vec<TokenWithSpan>> {
+    let mut all = Vec::new();
+    let mut current = Vec::new();
+    for token in tokens {
+        match &token.token {
+            Token::SemiColon => {
+                if !current.is_empty() {
+                    all.push(std::mem::take(&mut current));
+                }
+            }
+            Token::Whitespace(Whitespace::MultiLineComment(comment)) if comment.starts_with('+') => {
+                current.push(token);
+            }
+            Token::Whitespace(_) | Token::EOF => {}
+            _ => current.push(token),
+        }
+    }
+    if !current.is_empty() {
+        all.push(current);
+    }
+    all
+}
+
+/// Whether the token is this unquoted word, in any case.
+pub(crate) fn is_word(token: Option<&TokenWithSpan>, word: &str) -> bool {
+    matches!(token.map(|t| &t.token), Some(Token::Word(w)) if w.quote_style.is_none() && w.value.eq_ignore_ascii_case(word))
+}
+
+/// Whether the tokens from `at` are these unquoted words.
+pub(crate) fn are_words(tokens: &[TokenWithSpan], at: usize, words: &[&str]) -> bool {
+    words.iter().enumerate().all(|(i, word)| is_word(tokens.get(at + i), word))
+}
+
+/// The text of a word or single-quoted string.
+pub(crate) fn word_or_string(token: Option<&TokenWithSpan>) -> Option<&str> {
+    match token.map(|t| &t.token) {
+        Some(Token::Word(w)) => Some(&w.value),
+        Some(Token::SingleQuotedString(s)) => Some(s),
+        _ => None,
+    }
+}
+
+/// An unquoted word.
+pub(crate) fn word(text: &str, span: Span) -> TokenWithSpan {
+    TokenWithSpan::new(Token::make_word(text, None), span)
+}
+
+/// A single-quoted string.
+pub(crate) fn string(text: &str, span: Span) -> TokenWithSpan {
+    TokenWithSpan::new(Token::SingleQuotedString(text.to_string()), span)
+}
+
+/// A mark.
+pub(crate) fn mark(token: Token, span: Span) -> TokenWithSpan {
+    TokenWithSpan::new(token, span)
+}
+
+/// Whether a word can be an identifier where a table or an alias stands.
+pub(crate) fn is_identifier(word: &Word, reserved: &[Keyword]) -> bool {
+    word.quote_style.is_some() || !reserved.contains(&word.keyword)
+}
+
+/// A syntax error at a token.
+pub(crate) fn syntax(message: impl Into<String>, span: Span) -> Error {
+    Error::invalid(message)
+        .with_code("Syntax")
+        .with_context("line", span.start.line)
+        .with_context("column", span.start.column)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_cut_by_tokens_not_by_semicolons_in_strings() {
+        let cut = split("select ';' ; -- a;b\n  select \"x;\" /* ; */ from 订单;\n").unwrap();
+        let texts: Vec<&str> = cut.iter().map(|s| s.text.as_str()).collect();
+        assert_eq!(texts, ["select ';'", "select \"x;\" /* ; */ from 订单"]);
+        assert_eq!((cut[1].line, cut[1].column, cut[1].closed), (2, 3, true));
+        assert!(!split("select 1").unwrap()[0].closed);
+    }
+
+    #[test]
+    fn open_string_or_comment_is_incomplete() {
+        for text in ["select 'a", "select /* b", "select \"c"] {
+            assert_eq!(split(text).unwrap_err().code(), "Incomplete", "{text}");
+        }
+    }
+}

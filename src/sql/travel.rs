@@ -1,0 +1,324 @@
+//! From clauses in a statement's tree to names: `t AT (VERSION => 3)` becomes the relation `"t@v3"`, which the
+//! statement's catalog resolves and the relation planner shows under the user's own name.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use datafusion::execution::SessionState;
+use datafusion::sql::parser::{CopyToSource, Statement as DfStatement};
+use datafusion::sql::sqlparser::ast::{
+    BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, ObjectNamePart, Query,
+    Spanned, TableFactor, TableVersion, VisitMut, VisitorMut,
+};
+
+use super::constant::{instant, integer, text};
+use super::functions;
+use super::names::split_selector;
+use super::selector::Selection;
+use crate::error::{Error, Result};
+use crate::snapshot::{PinRequest, SessionZone};
+
+/// What a renamed relation stands for.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Reference {
+    /// A table at a selection.
+    Table {
+        /// The last part of the name as written, without selector.
+        base: String,
+        /// What was said about it.
+        selection: Selection,
+    },
+    /// A table function of ours.
+    Function(functions::Call),
+}
+
+/// Relations renamed by [`rename`], by their new last part.
+pub(crate) type References = BTreeMap<String, Reference>;
+
+/// Renames every relation of the statement that says which state it means, and calls of our table functions.
+pub(crate) fn rename(statement: &mut DfStatement, state: &SessionState, zone: &SessionZone) -> Result<References> {
+    let mut visitor = Renamer { state, zone, ctes: Vec::new(), found: References::new() };
+    visit(statement, &mut visitor)?;
+    Ok(visitor.found)
+}
+
+/// The same for one table outside of a query.
+pub(crate) fn rename_factor(factor: &mut TableFactor, state: &SessionState, zone: &SessionZone) -> Result<References> {
+    let mut visitor = Renamer { state, zone, ctes: Vec::new(), found: References::new() };
+    visitor.factor(factor)?;
+    Ok(visitor.found)
+}
+
+fn finish(flow: ControlFlow<Box<Error>>) -> Result<()> {
+    match flow {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(error) => Err(*error),
+    }
+}
+
+fn visit(statement: &mut DfStatement, visitor: &mut Renamer<'_>) -> Result<()> {
+    match statement {
+        DfStatement::Statement(statement) => finish(statement.visit(visitor)),
+        DfStatement::Explain(explain) => visit(&mut explain.statement, visitor),
+        DfStatement::CopyTo(copy) => match &mut copy.source {
+            CopyToSource::Query(query) => finish(query.visit(visitor)),
+            CopyToSource::Relation(name) => visitor.named(name),
+        },
+        DfStatement::CreateExternalTable(_) | DfStatement::Reset(_) => Ok(()),
+    }
+}
+
+struct Renamer<'a> {
+    state: &'a SessionState,
+    zone: &'a SessionZone,
+    ctes: Vec<String>,
+    found: References,
+}
+
+impl Renamer<'_> {
+    /// Takes a name that carries its own selector.
+    fn named(&mut self, name: &mut ObjectName) -> Result<()> {
+        let Some(ObjectNamePart::Identifier(last)) = name.0.last_mut() else { return Ok(()) };
+        let Some((base, suffix)) = split_selector(&last.value) else { return Ok(()) };
+        let base = if last.quote_style.is_some() { base.to_string() } else { base.to_lowercase() };
+        let selection = Selection::parse_suffix(suffix, self.zone)?;
+        self.put(last, base, selection);
+        Ok(())
+    }
+
+    fn put(&mut self, last: &mut Ident, base: String, selection: Selection) {
+        let renamed = format!("{base}@{}", selection.suffix());
+        last.value = renamed.clone();
+        last.quote_style = Some('"');
+        self.found.insert(renamed, Reference::Table { base, selection });
+    }
+
+    fn factor(&mut self, factor: &mut TableFactor) -> Result<()> {
+        let place = factor.span().start;
+        let result = self.factor_here(factor);
+        // the place of the relation, where nothing nearer is known
+        result.map_err(|error| match place.line {
+            0 => error,
+            _ => error.with_context("line", place.line).with_context("column", place.column),
+        })
+    }
+
+    fn factor_here(&mut self, factor: &mut TableFactor) -> Result<()> {
+        if let Some(call) = functions::Call::from_factor(factor, self.state, self.zone)? {
+            let index = self.found.len();
+            let renamed = format!("{}()#{index}", call.function.name());
+            if let TableFactor::Table { name, args, alias, .. } = factor {
+                if alias.is_none() {
+                    *alias = Some(functions::alias(call.function.name()));
+                }
+                *args = None;
+                *name = ObjectName::from(vec![Ident::with_quote('"', renamed.clone())]);
+            }
+            self.found.insert(renamed, Reference::Function(call));
+            return Ok(());
+        }
+        let TableFactor::Table { name, version, with_hints, args, .. } = factor else { return Ok(()) };
+        // seen before: a WITH query is visited twice
+        if let Some(ObjectNamePart::Identifier(last)) = name.0.last()
+            && last.quote_style.is_some()
+            && self.found.contains_key(&last.value)
+        {
+            return Ok(());
+        }
+        if args.is_some() {
+            if version.is_some() {
+                return Err(
+                    Error::invalid(format!("{name} is a function and cannot travel in time")).with_code("CannotTravel")
+                );
+            }
+            return Ok(());
+        }
+        let mut selection = match version.take() {
+            Some(version) => self.clause(version)?,
+            None => Selection::none(),
+        };
+        for hint in with_hints.drain(..) {
+            let Expr::BinaryOp { left, op: BinaryOperator::Eq, right } = &hint else {
+                return Err(Error::invalid(format!("{hint} is not an option: write WITH ('key' = 'value')")));
+            };
+            let (Some(key), Some(value)) = (text(left), text(right)) else {
+                return Err(Error::invalid(format!("{hint} is not an option: write WITH ('key' = 'value')")));
+            };
+            selection.options.insert(key.to_string(), value.to_string());
+        }
+        let single = name.0.len() == 1;
+        let shown = name.to_string();
+        let Some(ObjectNamePart::Identifier(last)) = name.0.last_mut() else { return Ok(()) };
+        let mut base = if last.quote_style.is_some() { last.value.clone() } else { last.value.to_lowercase() };
+        let is_cte = single && self.ctes.contains(&base);
+        if is_cte {
+            if selection != Selection::none() {
+                return Err(Error::invalid(format!("{shown} is a WITH query and cannot travel in time"))
+                    .with_code("CannotTravel")
+                    .with_hint("put the clause behind the tables inside of it"));
+            }
+            return Ok(());
+        }
+        if let Some((bare, suffix)) = split_selector(&base) {
+            let named = Selection::parse_suffix(suffix, self.zone)?;
+            if selection.request != PinRequest::Latest {
+                return Err(Error::invalid(format!("{shown} has a version in its name and a time travel clause"))
+                    .with_code("ConflictingSelectors"));
+            }
+            selection.request = named.request;
+            base = bare.to_string();
+        }
+        if selection == Selection::none() {
+            return Ok(());
+        }
+        let selection = selection.check()?;
+        self.put(last, base, selection);
+        Ok(())
+    }
+
+    fn clause(&self, version: TableVersion) -> Result<Selection> {
+        let request = match version {
+            TableVersion::VersionAsOf(expr) => self.version(&expr)?,
+            TableVersion::TimestampAsOf(expr) | TableVersion::ForSystemTimeAsOf(expr) => {
+                PinRequest::TimestampMillis(instant(self.state, &expr, self.zone)?)
+            }
+            TableVersion::Function(Expr::Function(function)) => {
+                let before = function.name.to_string().eq_ignore_ascii_case("before");
+                let FunctionArguments::List(list) = function.args else {
+                    return Err(unknown_clause(before));
+                };
+                return self.arguments(before, &list.args);
+            }
+            other => {
+                return Err(Error::unsupported(format!("the clause {other} is not known"))
+                    .with_code("UnknownClause")
+                    .with_hint("changes of a table are read with paimon_changes('db.t', 1, 5) or paimon_delta(…)"));
+            }
+        };
+        Ok(Selection { request, options: BTreeMap::new() })
+    }
+
+    fn version(&self, expr: &Expr) -> Result<PinRequest> {
+        if let Some(id) = integer(expr) {
+            return Ok(PinRequest::SnapshotId(id));
+        }
+        match text(expr) {
+            Some(text) => Ok(PinRequest::Version(text.to_string())),
+            None => Err(Error::invalid(format!("{expr} is no version"))
+                .with_code("BadSelector")
+                .with_hint("write a snapshot id such as 3 or a tag such as 'eod'")),
+        }
+    }
+
+    /// `AT (…)` and `BEFORE (…)`.
+    pub(super) fn arguments(&self, before: bool, arguments: &[FunctionArg]) -> Result<Selection> {
+        let mut selection = Selection::none();
+        let mut said = false;
+        for argument in arguments {
+            let FunctionArg::Named { name, arg: FunctionArgExpr::Expr(expr), .. } = argument else {
+                return Err(unknown_clause(before));
+            };
+            let name = name.value.to_uppercase();
+            if name == "OPTIONS" {
+                let text = text(expr).ok_or_else(|| unknown_clause(before))?;
+                selection.options = serde_json::from_str(text)
+                    .map_err(|_| Error::invalid("OPTIONS takes a JSON object of strings").with_code("BadSelector"))?;
+                continue;
+            }
+            if std::mem::replace(&mut said, true) {
+                return Err(Error::invalid("one clause names two versions").with_code("ConflictingSelectors"));
+            }
+            selection.request = match (before, name.as_str()) {
+                (false, "VERSION" | "SNAPSHOT" | "SNAPSHOT_ID") => self.version(expr)?,
+                (false, "TAG") => match text(expr) {
+                    Some(tag) => PinRequest::Tag(tag.to_string()),
+                    None => return Err(Error::invalid("TAG takes a quoted name").with_code("BadSelector")),
+                },
+                (false, "TIMESTAMP") => PinRequest::TimestampMillis(instant(self.state, expr, self.zone)?),
+                // watermarks have one unit everywhere
+                (false, "WATERMARK") => PinRequest::Watermark(match integer(expr) {
+                    Some(millis) => millis,
+                    None => instant(self.state, expr, self.zone)?,
+                }),
+                (_, "COMMIT") => {
+                    let (user, identifier) = commit(expr)?;
+                    if before {
+                        PinRequest::BeforeCommit { user, identifier }
+                    } else {
+                        PinRequest::Commit { user, identifier }
+                    }
+                }
+                _ => return Err(unknown_clause(before)),
+            };
+        }
+        if !said && selection.options.is_empty() {
+            return Err(unknown_clause(before));
+        }
+        Ok(selection)
+    }
+}
+
+/// Reads `AT (…)` arguments outside of a query.
+pub(crate) fn selection_of(version: TableVersion, state: &SessionState, zone: &SessionZone) -> Result<Selection> {
+    let renamer = Renamer { state, zone, ctes: Vec::new(), found: References::new() };
+    renamer.clause(version)?.check()
+}
+
+fn commit(expr: &Expr) -> Result<(String, i64)> {
+    let wrong = || {
+        Error::invalid(format!("{expr} is no commit"))
+            .with_code("BadSelector")
+            .with_hint("write COMMIT => ('commit-user', 120)")
+    };
+    let Expr::Tuple(parts) = expr else { return Err(wrong()) };
+    let [user, identifier] = parts.as_slice() else { return Err(wrong()) };
+    match (text(user), integer(identifier)) {
+        (Some(user), Some(identifier)) => Ok((user.to_string(), identifier)),
+        _ => Err(wrong()),
+    }
+}
+
+fn unknown_clause(before: bool) -> Error {
+    let error =
+        Error::invalid(if before { "BEFORE takes a commit" } else { "AT takes one version" }).with_code("BadSelector");
+    error.with_hint(if before {
+        "write BEFORE (COMMIT => ('user', 120))"
+    } else {
+        "write AT (VERSION => 3), AT (TAG => 'x'), AT (TIMESTAMP => '…'), AT (WATERMARK => '…') or \
+         AT (COMMIT => ('user', 120))"
+    })
+}
+
+impl VisitorMut for Renamer<'_> {
+    type Break = Box<Error>;
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {
+        // a WITH query is not in scope inside of itself: visit it before its name is known; the second visit finds
+        // nothing left to rename
+        if let Some(with) = &mut query.with {
+            for cte in &mut with.cte_tables {
+                if !with.recursive {
+                    cte.visit(self)?;
+                }
+                let name = &cte.alias.name;
+                self.ctes.push(if name.quote_style.is_some() { name.value.clone() } else { name.value.to_lowercase() });
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {
+        if let Some(with) = &query.with {
+            let left = self.ctes.len().saturating_sub(with.cte_tables.len());
+            self.ctes.truncate(left);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Self::Break> {
+        match self.factor(factor) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => ControlFlow::Break(Box::new(error)),
+        }
+    }
+}
