@@ -39,6 +39,7 @@ pub(super) fn with_schema(pin: &Arc<Pin>, schema: Arc<TableSchema>) -> Arc<Pin> 
         tag: pin.tag.clone(),
         fallback: pin.fallback.clone(),
         primary: pin.primary.clone(),
+        latest_schema_id: pin.latest_schema_id,
     })
 }
 
