@@ -148,17 +148,17 @@ impl Assembler {
     fn compute(&self, items: Vec<Item>, runs: &Runs) -> Result<Option<Vec<ArrayRef>>> {
         let places: Vec<usize> = (0..self.width).collect();
         let columns = runs.columns(&places);
-        let sinks = (0..self.width).map(|_| ColumnSink::default()).collect();
+        let sinks = (0..self.width).map(|_| ColumnSink::new(runs.numbers())).collect();
         let mut computed = Computed { sinks, sequence: Vec::new(), kinds: Vec::new() };
         let mut cells = Vec::new();
         for item in items {
             match item {
                 Item::Alone { batch, from, rows } => {
-                    self.alone(batch, from, rows, runs, |record| computed.push_record(&record, &columns))?;
+                    self.alone(batch, from, rows, runs, |record| computed.push_record(&record))?;
                 }
                 Item::Key { records, versions } => match self.fold(&records, versions, &columns, &mut cells)? {
                     Outcome::Nothing => {}
-                    Outcome::Record(at) => computed.push_record(&records[at], &columns),
+                    Outcome::Record(at) => computed.push_record(&records[at]),
                     Outcome::Row { sequence, kind } => computed.push_row(&mut cells, sequence, kind as i8),
                 },
             }
@@ -183,9 +183,9 @@ impl Chosen {
 }
 
 impl Computed {
-    fn push_record(&mut self, record: &Record, columns: &[Column<'_>]) {
-        for (sink, column) in self.sinks.iter_mut().zip(columns) {
-            sink.push(column.cell(record.at));
+    fn push_record(&mut self, record: &Record) {
+        for sink in &mut self.sinks {
+            sink.push_row(record.at);
         }
         self.sequence.push(record.sequence);
         self.kinds.push(record.kind as i8);

@@ -219,54 +219,52 @@ impl Column<'_> {
     }
 }
 
-/// Collects the cells of one output column.
-#[derive(Debug, Default)]
+/// Collects the cells of one output column. Its sources are the input arrays, one array with a NULL, and one with the
+/// computed values.
+#[derive(Debug)]
 pub(super) struct ColumnSink {
-    picks: Vec<Pick>,
+    inputs: usize,
+    picks: Vec<(usize, usize)>,
     values: Vec<Value>,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Pick {
-    Null,
-    Row(RowRef),
-    Value(usize),
+    nulls: bool,
 }
 
 impl ColumnSink {
+    /// A sink for cells of so many input batches.
+    pub(super) fn new(inputs: usize) -> Self {
+        Self { inputs, picks: Vec::new(), values: Vec::new(), nulls: false }
+    }
+
     pub(super) fn push(&mut self, cell: Cell) {
-        self.picks.push(match cell {
-            Cell::Null => Pick::Null,
-            Cell::Row(row) => Pick::Row(row),
-            Cell::Value(value) => {
-                self.values.push(value);
-                Pick::Value(self.values.len() - 1)
+        match cell {
+            Cell::Null => {
+                self.nulls = true;
+                self.picks.push((self.inputs, 0));
             }
-        });
+            Cell::Row(row) => self.push_row(row),
+            Cell::Value(value) => {
+                self.picks.push((self.inputs + 1, self.values.len()));
+                self.values.push(value);
+            }
+        }
+    }
+
+    /// The value of an input row, NULL or not.
+    pub(super) fn push_row(&mut self, row: RowRef) {
+        self.picks.push((row.batch as usize, row.row as usize));
     }
 
     /// The column.
     pub(super) fn finish(self, column: &Column<'_>) -> Result<ArrayRef> {
         let mut sources = column.arrays.clone();
-        let computed = sources.len();
+        if self.nulls || !self.values.is_empty() {
+            sources.push(new_null_array(column.data_type, 1));
+        }
         if !self.values.is_empty() {
             sources.push(values_to_array(self.values, column)?);
         }
-        let null = sources.len();
-        let picks: Vec<(usize, usize)> = self
-            .picks
-            .iter()
-            .map(|pick| match pick {
-                Pick::Null => (null, 0),
-                Pick::Row(row) => (row.batch as usize, row.row as usize),
-                Pick::Value(at) => (computed, *at),
-            })
-            .collect();
-        if self.picks.iter().any(|pick| matches!(pick, Pick::Null)) {
-            sources.push(new_null_array(column.data_type, 1));
-        }
         let sources: Vec<&dyn Array> = sources.iter().map(|array| array.as_ref()).collect();
-        Ok(interleave(&sources, &picks)?)
+        Ok(interleave(&sources, &self.picks)?)
     }
 }
 

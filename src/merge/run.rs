@@ -7,6 +7,7 @@ use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::buffer::ScalarBuffer;
 use arrow::datatypes::{DataType, Int8Type, Int64Type, SchemaRef};
 use arrow::record_batch::RecordBatch;
+use futures::FutureExt;
 use futures::stream::{self, BoxStream, StreamExt};
 
 use super::budget::MemoryBudget;
@@ -74,7 +75,7 @@ struct Held {
 }
 
 struct Run {
-    stream: BoxStream<'static, Result<RecordBatch>>,
+    stream: Batches,
     name: String,
     level: i32,
     /// Current batch and its first unread row; None: at the end.
@@ -106,23 +107,22 @@ pub(super) struct Runs {
 impl Runs {
     /// Opens the runs: each has its first batch then.
     pub(super) async fn open(inputs: Vec<RunInput>, layout: Layout, budget: Arc<dyn MemoryBudget>) -> Result<Self> {
-        let mut first: Vec<_> = stream::iter(inputs.into_iter().enumerate().map(|(number, mut input)| async move {
-            let batch = next_with_rows(&mut input.stream).await;
-            (number, input, batch)
-        }))
-        .buffer_unordered(OPEN_AT_ONCE)
-        .collect()
-        .await;
-        first.sort_by_key(|(number, ..)| *number);
-        let runs = Vec::with_capacity(first.len());
-        let mut all = Self { runs, held: Vec::new(), layout, encoder: None, budget, bytes: 0 };
-        for (number, input, batch) in first {
+        let mut all =
+            Self { runs: Vec::with_capacity(inputs.len()), held: Vec::new(), layout, encoder: None, budget, bytes: 0 };
+        let mut streams = Vec::with_capacity(inputs.len());
+        for (number, input) in inputs.into_iter().enumerate() {
             let name = if input.name.is_empty() { format!("number {number}") } else { input.name };
-            let waiting = batch.map_err(|error| error.with_context("run", &name))?;
-            all.runs.push(Run { stream: input.stream, name, level: input.level, at: None, last: None, waiting });
+            let stream = stream::empty().boxed();
+            all.runs.push(Run { stream, name, level: input.level, at: None, last: None, waiting: None });
+            streams.push(input.stream);
         }
-        for number in 0..all.runs.len() {
-            if all.runs[number].waiting.is_some() {
+        let first = streams.into_iter().enumerate().map(|(number, stream)| first_batch(number, stream).boxed());
+        let mut opening = stream::iter(first.collect::<Vec<_>>()).buffer_unordered(OPEN_AT_ONCE);
+        while let Some((number, stream, batch)) = opening.next().await {
+            let run = &mut all.runs[number];
+            run.stream = stream;
+            run.waiting = batch.map_err(|error| error.with_context("run", &run.name))?;
+            if run.waiting.is_some() {
                 if let Filled::Refused(error) = all.fill(number).await? {
                     return Err(error);
                 }
@@ -280,6 +280,11 @@ impl Runs {
         self.held.iter().flatten().next().map(|held| held.batch.schema())
     }
 
+    /// How many numbers of batches there are.
+    pub(super) fn numbers(&self) -> usize {
+        self.held.len()
+    }
+
     /// Orders two rows by the user sequence.
     pub(super) fn compare_user_sequence(&self, a: RowRef, b: RowRef, descending: bool) -> Ordering {
         let (x, y) = (self.batch(a.batch), self.batch(b.batch));
@@ -347,7 +352,14 @@ fn compact(row: RecordBatch) -> Result<RecordBatch> {
     Ok(RecordBatch::try_new(row.schema(), columns)?)
 }
 
-async fn next_with_rows(stream: &mut BoxStream<'static, Result<RecordBatch>>) -> Result<Option<RecordBatch>> {
+type Batches = BoxStream<'static, Result<RecordBatch>>;
+
+async fn first_batch(number: usize, mut stream: Batches) -> (usize, Batches, Result<Option<RecordBatch>>) {
+    let batch = next_with_rows(&mut stream).await;
+    (number, stream, batch)
+}
+
+async fn next_with_rows(stream: &mut Batches) -> Result<Option<RecordBatch>> {
     while let Some(batch) = stream.next().await {
         let batch = batch?;
         if batch.num_rows() > 0 {
