@@ -473,7 +473,10 @@ mod tests {
         a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.order(b).is_eq())
     }
 
-    fn run_merge(case: &mut Case) -> (Vec<usize>, Result<Vec<(Vec<Value>, i64, RowKind)>>, [u64; 3]) {
+    /// Values, sequence number, kind.
+    type MergedRow = (Vec<Value>, i64, RowKind);
+
+    fn run_merge(case: &mut Case) -> (Vec<usize>, Result<Vec<MergedRow>>, [u64; 3]) {
         let rules = Arc::new(case.rules());
         let columns = rules.required_columns(&case.projection).unwrap();
         let inputs: Vec<RunInput> = case

@@ -55,10 +55,10 @@ impl Assembler {
 
     /// Folds the keys and gives what is left of them; None when that is nothing.
     pub(super) fn assemble(&self, items: Vec<Item>, runs: &Runs) -> Result<Option<RecordBatch>> {
-        if let [Item::Alone { batch, from, rows }] = items.as_slice() {
-            if let Some(slice) = self.slice(*batch, *from, *rows, runs) {
-                return Ok(Some(slice));
-            }
+        if let [Item::Alone { batch, from, rows }] = items.as_slice()
+            && let Some(slice) = self.slice(*batch, *from, *rows, runs)
+        {
+            return Ok(Some(slice));
         }
         let Some(schema) = runs.schema() else { return Ok(None) };
         let columns = if self.engine.computes() { self.compute(items, runs)? } else { self.choose(items, runs)? };

@@ -3,8 +3,9 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::array::{Array, ArrayRef, AsArray, UInt64Array};
 use arrow::buffer::ScalarBuffer;
+use arrow::compute::take;
 use arrow::datatypes::{DataType, Int8Type, Int64Type, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use futures::FutureExt;
@@ -80,8 +81,8 @@ struct Run {
     level: i32,
     /// Current batch and its first unread row; None: at the end.
     at: Option<(u32, usize)>,
-    /// Keys of the last batch, for the check of its successor; its batch may be gone.
-    last: Option<RecordBatch>,
+    /// Key of the last row so far, for the check of what follows; its batch may be gone.
+    last: Option<Vec<ArrayRef>>,
     /// A batch that memory was refused for.
     waiting: Option<RecordBatch>,
 }
@@ -122,10 +123,10 @@ impl Runs {
             let run = &mut all.runs[number];
             run.stream = stream;
             run.waiting = batch.map_err(|error| error.with_context("run", &run.name))?;
-            if run.waiting.is_some() {
-                if let Filled::Refused(error) = all.fill(number).await? {
-                    return Err(error);
-                }
+            if run.waiting.is_some()
+                && let Filled::Refused(error) = all.fill(number).await?
+            {
+                return Err(error);
             }
         }
         Ok(all)
@@ -205,7 +206,8 @@ impl Runs {
     /// Takes a batch in: checks it, encodes its keys, accounts for it.
     fn hold(&mut self, number: usize, batch: &RecordBatch) -> Result<()> {
         self.layout.check(batch)?;
-        let keys = self.keys(batch)?;
+        let columns: Vec<ArrayRef> = self.layout.key.iter().map(|&at| Arc::clone(batch.column(at))).collect();
+        let keys = self.keys(&columns)?;
         if let Some(row) = keys.first_disorder() {
             return Err(disorder(row));
         }
@@ -220,7 +222,7 @@ impl Runs {
         self.budget.try_grow(bytes).map_err(|error| self.refused(bytes, error))?;
         self.bytes += bytes;
         let run = &mut self.runs[number];
-        run.last = Some(batch.slice(batch.num_rows() - 1, 1)).map(compact).transpose()?;
+        run.last = Some(columns.iter().map(last_value).collect::<Result<_>>()?);
         let held = Held { batch: batch.clone(), keys, sequence, kinds, run: number, bytes };
         let free = self.held.iter().position(Option::is_none).unwrap_or(self.held.len());
         if free == self.held.len() {
@@ -231,14 +233,13 @@ impl Runs {
         Ok(())
     }
 
-    fn keys(&mut self, batch: &RecordBatch) -> Result<Keys> {
-        let columns: Vec<ArrayRef> = self.layout.key.iter().map(|&at| Arc::clone(batch.column(at))).collect();
+    fn keys(&mut self, columns: &[ArrayRef]) -> Result<Keys> {
         if self.encoder.is_none() {
             let types = columns.iter().map(|column| column.data_type().clone()).collect();
             self.encoder = Some(KeyEncoder::try_new(types)?);
         }
         match &self.encoder {
-            Some(encoder) => encoder.encode(&columns),
+            Some(encoder) => encoder.encode(columns),
             None => Err(Error::internal("the key encoder was just made")),
         }
     }
@@ -342,14 +343,10 @@ fn disorder(row: usize) -> Error {
     Error::corrupt(format!("keys of a sorted run do not increase at row {row} of a batch")).with_code("RunNotSorted")
 }
 
-/// A copy that does not hold the buffers of the batch it was cut from.
-fn compact(row: RecordBatch) -> Result<RecordBatch> {
-    let columns = row
-        .columns()
-        .iter()
-        .map(|column| Ok(arrow::compute::take(column, &arrow::array::UInt32Array::from(vec![0]), None)?))
-        .collect::<Result<Vec<_>>>()?;
-    Ok(RecordBatch::try_new(row.schema(), columns)?)
+/// The last value, without the buffers of the array it was in.
+fn last_value(array: &ArrayRef) -> Result<ArrayRef> {
+    let last = u64::try_from(array.len().saturating_sub(1)).unwrap_or(u64::MAX);
+    Ok(take(array, &UInt64Array::from(vec![last]), None)?)
 }
 
 type Batches = BoxStream<'static, Result<RecordBatch>>;

@@ -200,13 +200,13 @@ impl Merge {
                 continue;
             }
             let winner = self.runs.head(self.tree.winner());
-            if let (Some(first), Some(head)) = (self.open.first(), &winner) {
-                if self.runs.has_key_of(head, first.at) {
-                    let record = self.runs.record(head)?;
-                    self.open.push(record);
-                    self.advance(head.run, 1);
-                    continue;
-                }
+            if let (Some(first), Some(head)) = (self.open.first(), &winner)
+                && self.runs.has_key_of(head, first.at)
+            {
+                let (run, record) = (head.run, self.runs.record(head)?);
+                self.open.push(record);
+                self.advance(run, 1);
+                continue;
             }
             if !self.open.is_empty() {
                 self.close()?;
@@ -235,10 +235,8 @@ impl Merge {
                 self.items.push(Item::Alone { batch: head.batch, from: head.row, rows });
                 self.pending += rows;
                 self.advance(run, rows);
-                if long {
-                    if let Some(batch) = self.flush()? {
-                        return Ok(Some(batch));
-                    }
+                if long && let Some(batch) = self.flush()? {
+                    return Ok(Some(batch));
                 }
             } else {
                 let record = self.runs.record(&head)?;
@@ -300,6 +298,9 @@ mod tests {
     use crate::merge::Unbounded;
     use crate::merge::testkit::{Row, int_batch, int_rows, options, row, schema};
     use crate::spec::RowKind::{self, Delete, Insert, UpdateAfter, UpdateBefore};
+
+    type Values = [Option<i32>; 3];
+    type Versions = [(RowKind, Values); 2];
 
     const COLUMNS: &[&str] = &["k", "a", "b", "c"];
 
@@ -413,35 +414,35 @@ mod tests {
     fn sequence_groups_are_independent() {
         // a guards b; c is free
         let pairs = [("merge-engine", "partial-update"), ("fields.a.sequence-group", "b")];
-        let cases: &[(&str, &[(RowKind, [Option<i32>; 3])], [Option<i32>; 3])] = &[
+        let cases: [(&str, Versions, Values); 5] = [
             (
                 "an older group keeps its values, the free column changes",
-                &[(Insert, [Some(5), Some(50), Some(1)]), (Insert, [Some(3), Some(30), Some(2)])],
+                [(Insert, [Some(5), Some(50), Some(1)]), (Insert, [Some(3), Some(30), Some(2)])],
                 [Some(5), Some(50), Some(2)],
             ),
             (
                 "a group without a sequence is skipped",
-                &[(Insert, [Some(5), Some(50), None]), (Insert, [None, Some(30), None])],
+                [(Insert, [Some(5), Some(50), None]), (Insert, [None, Some(30), None])],
                 [Some(5), Some(50), None],
             ),
             (
                 "an equal sequence takes the later write",
-                &[(Insert, [Some(5), Some(50), None]), (Insert, [Some(5), Some(51), None])],
+                [(Insert, [Some(5), Some(50), None]), (Insert, [Some(5), Some(51), None])],
                 [Some(5), Some(51), None],
             ),
             (
                 "an accepted NULL overwrites",
-                &[(Insert, [Some(5), Some(50), None]), (Insert, [Some(6), None, None])],
+                [(Insert, [Some(5), Some(50), None]), (Insert, [Some(6), None, None])],
                 [Some(6), None, None],
             ),
             (
                 "a delete of the group sets its columns to NULL",
-                &[(Insert, [Some(5), Some(50), Some(1)]), (Delete, [Some(6), Some(50), Some(1)])],
+                [(Insert, [Some(5), Some(50), Some(1)]), (Delete, [Some(6), Some(50), Some(1)])],
                 [Some(6), None, Some(1)],
             ),
         ];
         for (what, records, expected) in cases {
-            assert_eq!(fold(&pairs, records).unwrap(), [(*expected, Insert)], "{what}");
+            assert_eq!(fold(&pairs, &records).unwrap(), [(expected, Insert)], "{what}");
         }
     }
 

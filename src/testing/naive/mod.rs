@@ -184,6 +184,9 @@ fn as_it_is(records: &[Record], at: usize) -> Merged {
     Merged { values: record.values.clone(), sequence: record.sequence, kind: record.kind, from: Some(at) }
 }
 
+/// Sequence columns, protected columns, whether a delete removes the row.
+type Group = (Vec<usize>, Vec<usize>, bool);
+
 impl Table {
     fn place(&self, name: &str) -> usize {
         self.columns.iter().position(|column| column.name == name).unwrap_or(usize::MAX)
@@ -304,9 +307,8 @@ impl Table {
         Ok(Merged { values: row, sequence, kind, from: None })
     }
 
-    /// (sequence columns, protected columns, a delete removes the row) of each group that is read; whether the table
-    /// has groups at all.
-    fn groups(&self) -> (Vec<(Vec<usize>, Vec<usize>, bool)>, bool) {
+    /// The groups that are read; whether the table has groups at all.
+    fn groups(&self) -> (Vec<Group>, bool) {
         let removing: Vec<&str> =
             self.option("partial-update.remove-record-on-sequence-group").unwrap_or("").split(',').collect();
         let mut groups = Vec::new();
