@@ -7,6 +7,7 @@ use std::sync::Arc;
 use arrow::datatypes::{Fields, Schema, SchemaRef};
 use datafusion::config::TableParquetOptions;
 use datafusion::datasource::listing::PartitionedFile;
+use datafusion::datasource::physical_plan::parquet::ParquetFileReaderFactory;
 use datafusion::datasource::physical_plan::{FileGroup, FileScanConfigBuilder, FileSource, ParquetSource};
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::datasource::table_schema::TableSchema as ScanSchema;
@@ -183,11 +184,16 @@ impl Layout {
         // INT96 in microseconds does not overflow
         options.global.coerce_int96 = Some("us".to_string());
         options.global.coerce_int96_tz = None;
-        let inner = ParquetSource::new(schema).with_table_parquet_options(options).with_parquet_file_reader_factory(
-            Arc::new(LakeReaderFactory { pin: Arc::clone(pin), files: Arc::clone(&self.caches.files) }),
-        );
-        let source: Arc<dyn FileSource> =
-            Arc::new(MergeSource::new(Arc::new(inner), self.selection_context()?, Arc::clone(&self.summary), plain));
+        let inner = ParquetSource::new(schema)
+            .with_table_parquet_options(options)
+            .with_parquet_file_reader_factory(self.reader_factory());
+        let source: Arc<dyn FileSource> = Arc::new(MergeSource::new(
+            Arc::new(inner),
+            self.selection_context()?,
+            Arc::clone(&self.summary),
+            mapping.clone(),
+            plain,
+        ));
         let config = FileScanConfigBuilder::new(self.any_store(), source)
             .with_file_groups(groups)
             .with_statistics(statistics)
@@ -225,8 +231,16 @@ impl Layout {
         Ok(PartitionedFile::new_from_meta(meta).with_partition_values(values).with_extension(file))
     }
 
+    /// What the Parquet source opens files with.
+    pub fn reader_factory(&self) -> Arc<dyn ParquetFileReaderFactory> {
+        Arc::new(LakeReaderFactory { pin: Arc::clone(&self.summary.pin), files: Arc::clone(&self.caches.files) })
+    }
+
     /// The read that selections and kinds are found with.
-    fn selection_context(&self) -> Result<Arc<ReadContext>> {
+    ///
+    /// # Errors
+    /// Merge options that contradict the schema.
+    pub fn selection_context(&self) -> Result<Arc<ReadContext>> {
         ReadContext::try_new(
             Arc::clone(&self.summary.pin),
             self.summary.view.scan_kind(),

@@ -24,6 +24,16 @@ pub struct Mapping {
 }
 
 impl Mapping {
+    /// A mapping as it was taken apart.
+    pub fn from_columns(columns: BTreeMap<String, Option<String>>) -> Self {
+        Self { columns }
+    }
+
+    /// Table column to file column.
+    pub fn columns(&self) -> &BTreeMap<String, Option<String>> {
+        &self.columns
+    }
+
     /// The mapping of the columns `projected` (places in `table`) for files of `file`, when DataFusion's source gives
     /// exactly what the table's types ask for; None when it might not: casts, nested columns, types that Parquet has
     /// several forms of, names that changed places.

@@ -34,3 +34,6 @@ pub use report::{ScanLog, ScanReport};
 pub use settings::LakepinOptions;
 pub use table::LakeTable;
 pub use view::LakeView;
+
+#[cfg(test)]
+mod tests;

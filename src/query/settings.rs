@@ -10,7 +10,7 @@ extensions_options! {
     /// Settings under the prefix `lakepin`.
     pub struct LakepinOptions {
         /// Whether Parquet files whose rows need no combining go through DataFusion's own Parquet source.
-        pub merge_source: bool, default = false
+        pub merge_source: bool, default = true
 
         /// Whether planning checks that every data file it will read exists with the size its manifest entry says.
         pub verify_files: bool, default = false

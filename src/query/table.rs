@@ -8,6 +8,7 @@ use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Column, DFSchema};
 use datafusion::error::{DataFusionError, Result as DfResult};
+use datafusion::logical_expr::dml::InsertOp;
 use datafusion::logical_expr::utils::conjunction;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
@@ -78,20 +79,27 @@ impl LakeTable {
         &self.env
     }
 
+    fn read_only(&self, statement: &str) -> DataFusionError {
+        Error::unsupported(format!("{statement} is not possible: tables are read only"))
+            .with_code("ReadOnly")
+            .with_context("table", self.pin.table.name())
+            .into()
+    }
+
     /// How far the scan applies a filter. Columns a view adds (`rowkind`, `_ROW_ID`) are no columns of the files.
     fn pushdown(&self, filter: &Expr) -> TableProviderFilterPushDown {
         pushdown(&self.pin, filter)
     }
 
     /// Plans the files of a scan and reports it.
-    async fn plan(&self, filters: &[Expr], limit: Option<usize>) -> Result<Arc<ScanPlan>> {
+    async fn plan(&self, session: &dyn Session, filters: &[Expr], limit: Option<usize>) -> Result<Arc<ScanPlan>> {
         let started = Instant::now();
         let request = ScanRequest {
             filters: filters.to_vec(),
             limit,
             kind: self.view.scan_kind(),
             explain: self.log.as_ref().is_some_and(|log| log.explains_files()),
-            ..ScanRequest::default()
+            config: Some(Arc::clone(session.config().options())),
         };
         let plan = crate::scan::plan(&self.pin, &request, &self.env.scan)
             .await
@@ -127,10 +135,10 @@ impl LakeTable {
         // a limit holds only for what nothing filters afterwards
         let all_exact = answers.iter().all(|answer| *answer == TableProviderFilterPushDown::Exact);
         let limit = limit.filter(|_| all_exact);
-        let mut plan = self.plan(&wanted, limit).await?;
+        let mut plan = self.plan(session, &wanted, limit).await?;
         let unkept = self.unkept(&wanted, &plan);
         if !unkept.is_empty() && limit.is_some() {
-            plan = self.plan(&wanted, None).await?;
+            plan = self.plan(session, &wanted, None).await?;
         }
         let settings = LakepinOptions::of(session.config_options());
         if settings.verify_files {
@@ -286,5 +294,31 @@ impl TableProvider for LakeTable {
         limit: Option<usize>,
     ) -> DfResult<Arc<dyn ExecutionPlan>> {
         self.node(session, projection, filters, limit).await.map_err(DataFusionError::from)
+    }
+
+    async fn insert_into(
+        &self,
+        _session: &dyn Session,
+        _input: Arc<dyn ExecutionPlan>,
+        _op: InsertOp,
+    ) -> DfResult<Arc<dyn ExecutionPlan>> {
+        Err(self.read_only("INSERT"))
+    }
+
+    async fn delete_from(&self, _session: &dyn Session, _filters: Vec<Expr>) -> DfResult<Arc<dyn ExecutionPlan>> {
+        Err(self.read_only("DELETE"))
+    }
+
+    async fn update(
+        &self,
+        _session: &dyn Session,
+        _assignments: Vec<(String, Expr)>,
+        _filters: Vec<Expr>,
+    ) -> DfResult<Arc<dyn ExecutionPlan>> {
+        Err(self.read_only("UPDATE"))
+    }
+
+    async fn truncate(&self, _session: &dyn Session) -> DfResult<Arc<dyn ExecutionPlan>> {
+        Err(self.read_only("TRUNCATE"))
     }
 }

@@ -32,6 +32,7 @@ use parquet::arrow::arrow_reader::RowSelection;
 
 use super::summary::ScanSummary;
 use crate::error::{Error, Result};
+use crate::query::mapping::Mapping;
 use crate::query::spread::spread;
 use crate::read::{ReadContext, SectionHandle, live_mask};
 use crate::scan::{PlannedFile, SectionClass};
@@ -71,14 +72,31 @@ pub struct MergeSource {
     inner: Arc<dyn FileSource>,
     context: Arc<ReadContext>,
     summary: Arc<ScanSummary>,
+    mapping: Mapping,
     /// Whether all files of the scan are plain, so that row groups may be taken in any order.
     plain: bool,
 }
 
 impl MergeSource {
     /// Wraps `inner`. `context` is what selections are computed with; its columns do not matter.
-    pub fn new(inner: Arc<dyn FileSource>, context: Arc<ReadContext>, summary: Arc<ScanSummary>, plain: bool) -> Self {
-        Self { inner, context, summary, plain }
+    pub fn new(
+        inner: Arc<dyn FileSource>,
+        context: Arc<ReadContext>,
+        summary: Arc<ScanSummary>,
+        mapping: Mapping,
+        plain: bool,
+    ) -> Self {
+        Self { inner, context, summary, mapping, plain }
+    }
+
+    /// The source that reads.
+    pub fn inner(&self) -> &Arc<dyn FileSource> {
+        &self.inner
+    }
+
+    /// Columns of the table to columns of the files.
+    pub fn mapping(&self) -> &Mapping {
+        &self.mapping
     }
 
     /// What is read, as planned.

@@ -1,0 +1,173 @@
+//! Golden tables through [`LakeTable`]: every way of reading gives the same rows.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow::util::display::{ArrayFormatter, FormatOptions};
+use datafusion::prelude::{SessionConfig, SessionContext};
+
+use super::{LakeTable, LakepinOptions, QueryEnv};
+use crate::catalog::{Catalog, FilesystemCatalog};
+use crate::error::{Error, Result};
+use crate::snapshot::{Pin, PinRequest, Table};
+use crate::testing::golden;
+
+/// How a session reads.
+#[derive(Debug, Clone, Copy)]
+struct Way {
+    merge_source: bool,
+    partitions: usize,
+    batch_size: usize,
+    pushdown_filters: bool,
+}
+
+const PLAIN: Way = Way { merge_source: false, partitions: 1, batch_size: 8192, pushdown_filters: false };
+
+const WAYS: [Way; 4] = [
+    Way { merge_source: false, partitions: 3, batch_size: 7, pushdown_filters: false },
+    Way { merge_source: true, partitions: 1, batch_size: 8192, pushdown_filters: false },
+    Way { merge_source: true, partitions: 4, batch_size: 5, pushdown_filters: true },
+    Way { merge_source: true, partitions: 2, batch_size: 100, pushdown_filters: false },
+];
+
+fn session(way: Way) -> SessionContext {
+    let mut config = SessionConfig::new().with_target_partitions(way.partitions).with_batch_size(way.batch_size);
+    config.options_mut().execution.parquet.pushdown_filters = way.pushdown_filters;
+    let mut options = LakepinOptions::default();
+    options.merge_source = way.merge_source;
+    config.options_mut().extensions.insert(options);
+    SessionContext::new_with_config(config)
+}
+
+async fn rows(context: &SessionContext, sql: &str) -> Result<Vec<String>> {
+    let batches = context.sql(sql).await?.collect().await?;
+    let options = FormatOptions::new().with_null("∅");
+    let mut rows = Vec::new();
+    for batch in batches {
+        let columns = batch
+            .columns()
+            .iter()
+            .map(|column| ArrayFormatter::try_new(column.as_ref(), &options))
+            .collect::<Result<Vec<_>, _>>()?;
+        for row in 0..batch.num_rows() {
+            rows.push(columns.iter().map(|column| column.value(row).to_string()).collect::<Vec<_>>().join("|"));
+        }
+    }
+    rows.sort();
+    Ok(rows)
+}
+
+/// All tables of the golden warehouses.
+async fn tables() -> Result<Vec<Arc<Table>>> {
+    let mut tables = Vec::new();
+    for warehouse in [golden::java_warehouse()?, golden::python_warehouse()?] {
+        let catalog = FilesystemCatalog::open(&warehouse.to_string_lossy(), &BTreeMap::new()).await?;
+        for name in catalog.list_tables("golden").await? {
+            tables.push(catalog.table("golden", &name).await?);
+        }
+    }
+    Ok(tables)
+}
+
+async fn pins(table: &Arc<Table>) -> Result<Vec<Arc<Pin>>> {
+    let mut pins = vec![Pin::resolve(table, PinRequest::Latest, &BTreeMap::new()).await?];
+    let ids = table.snapshot_ids().await?;
+    // the golden harness reads all of them; here the ways of reading are compared
+    let wanted = if full_scale() { ids.len() } else { 1 };
+    for id in ids.into_iter().rev().skip(1).take(wanted) {
+        pins.push(Pin::resolve(table, PinRequest::SnapshotId(id.0), &BTreeMap::new()).await?);
+    }
+    Ok(pins)
+}
+
+fn full_scale() -> bool {
+    std::env::var("LAKEPIN_SCALE").is_ok_and(|scale| scale == "full")
+}
+
+fn is_refused(error: &Error) -> bool {
+    error.kind() == crate::error::ErrorKind::Unsupported
+}
+
+#[tokio::test]
+async fn every_way_of_reading_a_golden_table_gives_the_same_rows() {
+    let env = QueryEnv::new();
+    let (mut read, mut refused) = (0, Vec::new());
+    let mut wrong = Vec::new();
+    for table in tables().await.expect("golden tables") {
+        let pins = match pins(&table).await {
+            Ok(pins) => pins,
+            Err(error) => {
+                refused.push(format!("{}: {error}", table.name()));
+                continue;
+            }
+        };
+        for pin in pins {
+            let name = format!("{} {:?}", table.name(), pin.snapshot.as_ref().map(|s| s.id));
+            let lake = LakeTable::try_new(Arc::clone(&pin), Arc::clone(&env)).expect("a view");
+            let columns: Vec<String> =
+                pin.schema.fields.iter().map(|field| format!("\"{}\"", field.name.replace('"', "\"\""))).collect();
+            let narrow = columns.last().cloned().unwrap_or_default();
+            let first = columns.first().cloned().unwrap_or_default();
+            let queries = [
+                format!("SELECT {} FROM t", columns.join(", ")),
+                format!("SELECT {narrow} FROM t"),
+                "SELECT count(*) FROM t".to_string(),
+                format!(
+                    "SELECT count(*), count({narrow}), min({first}), max({first}) FROM t WHERE {first} IS NOT NULL"
+                ),
+                format!("SELECT {narrow} FROM t WHERE {first} IS NULL OR {first} = (SELECT min({first}) FROM t)"),
+            ];
+            let take = |way: Way| {
+                let (lake, queries) = (lake.clone(), queries.clone());
+                async move {
+                    let context = session(way);
+                    context.register_table("t", Arc::new(lake)).expect("registers");
+                    let mut all = Vec::new();
+                    for query in &queries {
+                        all.push(match rows(&context, query).await {
+                            Ok(rows) => Ok(rows),
+                            Err(error) if is_refused(&error) => Err(format!("refused: {}", error.message())),
+                            Err(error) => Err(format!("{error:?}")),
+                        });
+                    }
+                    all
+                }
+            };
+            let plain = take(PLAIN).await;
+            for (query, result) in queries.iter().zip(&plain) {
+                match result {
+                    Ok(_) => read += 1,
+                    Err(text) => refused.push(format!("{name}: {query}: {text}")),
+                }
+            }
+            // the whole table and its count agree
+            if let (Some(Ok(all)), Some(Ok(count))) = (plain.first(), plain.get(2))
+                && *count != [all.len().to_string()]
+            {
+                wrong.push(format!("{name}: {} rows, count(*) says {count:?}", all.len()));
+            }
+            for way in WAYS {
+                let other = take(way).await;
+                for ((query, one), two) in queries.iter().zip(&plain).zip(&other) {
+                    let same = match (one, two) {
+                        (Ok(one), Ok(two)) => one == two,
+                        (Err(_), Err(_)) => true,
+                        _ => false,
+                    };
+                    if !same {
+                        wrong.push(format!("{name}: {way:?}: {query}\n  {one:?}\n  {two:?}"));
+                    }
+                }
+            }
+        }
+    }
+    println!("{read} queries read, {} refused", refused.len());
+    for line in &refused {
+        println!("  {}", line.chars().take(600).collect::<String>());
+    }
+    for line in wrong.iter().take(40) {
+        println!("WRONG {}", line.chars().take(1500).collect::<String>());
+    }
+    assert!(wrong.is_empty(), "{} differ", wrong.len());
+    assert!(read > 500, "only {read} queries were read");
+}
