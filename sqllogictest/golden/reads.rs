@@ -52,7 +52,7 @@ pub struct Reader {
 impl Reader {
     pub async fn open(side: &Side, table: &str) -> Result<Self, String> {
         let warehouse =
-            Warehouse::open(&side.warehouse.to_string_lossy(), &Default::default()).await.map_err(|e| e.to_string())?;
+            Warehouse::open(&side.warehouse.to_string_lossy(), &side.options).await.map_err(|e| e.to_string())?;
         let config = SessionConfig {
             database: Some("golden".into()),
             time_zone: Some("UTC".into()),

@@ -242,16 +242,25 @@ async fn changes(
     if to < from {
         return Err(reversed(from, to));
     }
-    if from < earliest.0 - 1 || to > latest.0 {
+    // changelogs may be kept longer than the snapshots they came with; a delta needs the snapshot
+    let first = match mode {
+        Mode::Changelog => table.changelog_ids().await?.into_iter().fold(earliest, SnapshotId::min),
+        _ => earliest,
+    };
+    if from < first.0 - 1 || to > latest.0 {
         return Err(Error::not_found(format!("changes after snapshot {from} up to {to} are not all there"))
             .with_code("SnapshotNotFound")
             .with_context("table", table.name())
-            .with_hint(format!("kept are snapshots {earliest} to {latest}; a range may start at {}", earliest.0 - 1)));
+            .with_hint(format!("kept are snapshots {earliest} to {latest}; a range may start at {}", first.0 - 1)));
     }
     if from == to {
         return nothing(statement, table, kinds, options).await;
     }
-    let after = pin_at(statement, table, to, options).await?;
+    let after = match to < earliest.0 {
+        // only the changelog of that snapshot is left
+        true => statement.pin(table, &Selection { request: PinRequest::Latest, options: options.clone() }).await?,
+        false => pin_at(statement, table, to, options).await?,
+    };
     if mode == Mode::Diff {
         let before = pin_at(statement, table, from, options).await?;
         return diff::incremental(statement, Some(before), after, kinds, false).await;
