@@ -100,16 +100,26 @@ impl Pin {
         dynamic_options: &BTreeMap<String, String>,
         zone: &SessionZone,
     ) -> Result<Self> {
-        let latest_schema = table.latest_schema().await?;
-        let merged = options_in_force(&latest_schema.options, dynamic_options, &request);
         let named = |error: Error| error.with_context("table", table.name());
-        let options = Arc::new(CoreOptions::parse(&merged).map_err(named)?);
-        let request = match request {
-            PinRequest::Latest => request_of(&options.scan, zone).map_err(named)?,
-            given => given,
+        let mut latest_schema = table.latest_schema().await?;
+        let mut tries = 0;
+        let (options, chosen) = loop {
+            let merged = options_in_force(&latest_schema.options, dynamic_options, &request);
+            let options = Arc::new(CoreOptions::parse(&merged).map_err(named)?);
+            let wanted = match &request {
+                PinRequest::Latest => request_of(&options.scan, zone).map_err(named)?,
+                given => given.clone(),
+            };
+            let chosen = Traveller { table, options: &options, zone }.choose(wanted).await?;
+            let is_newer = chosen.snapshot.as_ref().is_some_and(|snapshot| snapshot.schema_id > latest_schema.id);
+            tries += 1;
+            if !is_newer || tries == 3 {
+                break (options, chosen);
+            }
+            // the table was altered and written between the two looks
+            latest_schema = table.latest_schema().await?;
         };
-        let traveller = Traveller { table, options: &options, zone };
-        let Chosen { snapshot, tag, mut notices, request } = traveller.choose(request).await?;
+        let Chosen { snapshot, tag, mut notices, request } = chosen;
         let schema = match &snapshot {
             Some(snapshot) if request.takes_snapshot_schema() && snapshot.schema_id != latest_schema.id => {
                 table.schema(snapshot.schema_id).await.map_err(|e| e.with_context("snapshot", snapshot.id))?

@@ -135,7 +135,7 @@ impl Traveller<'_> {
                 Ok(Chosen::of(snapshot, request))
             }
             PinRequest::CompactedFull => self.newest_full_compaction().await,
-            PinRequest::FromCreationTimestamp(millis) => self.from_creation(millis).await,
+            PinRequest::FromCreationTimestamp(millis) => self.since_creation(millis).await,
         }
     }
 
@@ -376,7 +376,7 @@ impl Traveller<'_> {
     }
 
     /// The snapshot after the last one committed before the time.
-    async fn from_creation(&self, millis: i64) -> Result<Chosen> {
+    async fn since_creation(&self, millis: i64) -> Result<Chosen> {
         let mut files = self.table.snapshot_files().await?;
         if files.is_empty() {
             return Err(self.no_snapshot().await);

@@ -11,8 +11,12 @@ use crate::error::{Error, ErrorKind};
 
 /// What went wrong with `file` while `doing` something to it ("reading", "listing").
 pub(super) fn storage_error(error: StoreError, doing: &str, file: impl Display) -> Error {
-    let root_cause = root_cause(&error).to_string();
-    let (kind, code, hint) = classify(&error);
+    let root_cause = tidy(&root_cause(&error).to_string());
+    let (kind, code, hint) = if root_cause.starts_with("NoSuchBucket") {
+        (ErrorKind::NotFound, "BucketNotFound", Some("check the name of the bucket, the endpoint and the region"))
+    } else {
+        classify(&error)
+    };
     let message = match code {
         "FileNotFound" => "the file does not exist".to_string(),
         "PermissionDenied" => format!("no permission while {doing}: {root_cause}"),
@@ -101,6 +105,19 @@ fn io_cause(error: &StoreError) -> Option<&io::Error> {
     None
 }
 
+/// What an S3 server says in XML, as `Code: Message`; anything else as it is, on one line.
+fn tidy(text: &str) -> String {
+    let between = |open: &str, close: &str| {
+        let (_, rest) = text.split_once(open)?;
+        rest.split_once(close).map(|(inside, _)| inside.to_string())
+    };
+    match (between("<Code>", "</Code>"), between("<Message>", "</Message>")) {
+        (Some(code), Some(message)) => format!("{code}: {message}"),
+        (Some(code), None) => code,
+        _ => text.split_whitespace().collect::<Vec<_>>().join(" "),
+    }
+}
+
 fn root_cause(error: &StoreError) -> &(dyn StdError + 'static) {
     let mut at: &(dyn StdError + 'static) = error;
     while let Some(cause) = at.source() {
@@ -115,6 +132,15 @@ mod tests {
 
     fn generic(kind: io::ErrorKind) -> StoreError {
         StoreError::Generic { store: "test", source: Box::new(io::Error::new(kind, "because")) }
+    }
+
+    #[test]
+    fn an_s3_servers_xml_is_told_in_words() {
+        let xml = "Server returned 404: <?xml?>\n<Error><Code>NoSuchBucket</Code><Message>It is not there</Message>\
+                   <RequestId>x</RequestId></Error>";
+        assert_eq!(tidy(xml), "NoSuchBucket: It is not there");
+        assert_eq!(tidy("<Error><Code>Busy</Code></Error>"), "Busy");
+        assert_eq!(tidy("two\nlines"), "two lines");
     }
 
     #[test]

@@ -114,32 +114,4 @@ fn seconds(options: &BTreeMap<String, String>, name: &str, default: u64) -> Resu
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn options(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
-        pairs.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect()
-    }
-
-    #[test]
-    fn a_bucket_opens_with_the_names_of_every_tool() {
-        for prefix in ["s3.", "fs.s3a."] {
-            let given = options(&[
-                (&format!("{prefix}endpoint"), "http://127.0.0.1:5000"),
-                (&format!("{prefix}path.style.access"), "true"),
-                ("storage.timeout", "500ms"),
-            ]);
-            let (store, policy) = open("s3", "lake", &given).unwrap();
-            assert!(store.to_string().contains("lake"), "{store}");
-            assert_eq!(policy.retries, 0);
-        }
-    }
-
-    #[test]
-    fn bad_options_are_named() {
-        let error = open("s3", "lake", &options(&[("storage.timeout", "soon")])).unwrap_err();
-        assert!(error.to_string().contains("storage.timeout"), "{error}");
-        let error = open("s3", "lake", &options(&[("s3.path-style-access", "maybe")])).unwrap_err();
-        assert!(error.to_string().contains("s3.path-style-access"), "{error}");
-    }
-}
+mod tests;
