@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use super::live::Live;
 use crate::error::{Error, Result};
-use crate::snapshot::Table;
-use crate::spec::TableSchema;
+use crate::snapshot::{Pin, Table};
+use crate::spec::options::{ChangelogProducer, MergeEngine};
+use crate::spec::{CoreOptions, TableSchema};
 
 /// Refuses files of an append table whose rows are only whole together with other files.
 ///
@@ -49,6 +50,38 @@ pub(crate) fn check(live: &[Live]) -> Result<()> {
     Ok(())
 }
 
+/// Refuses a branch whose rows would have to be merged by other rules than those of the table it completes.
+pub(crate) fn check_branch(source: &Pin, target: &Pin) -> Result<()> {
+    let rules = |options: &CoreOptions| {
+        let fields: Vec<(String, String)> = options
+            .raw
+            .iter()
+            .filter(|(key, _)| key.starts_with("fields."))
+            .map(|(key, value)| (key.clone(), value.clone()))
+            .collect();
+        // where levels above 0 hold whole rows only for one of the two, folding them alike would count twice
+        let whole_rows = options.changelog_producer == ChangelogProducer::Lookup
+            || options.deletion_vectors_enabled
+            || options.force_lookup;
+        let plain = options.merge_engine == MergeEngine::Deduplicate && options.sequence_fields.is_empty();
+        (
+            (options.merge_engine, whole_rows && !plain),
+            (options.sequence_fields.clone(), options.sequence_descending, options.sequence_snapshot_ordering),
+            (options.ignore_delete, options.partial_update_remove_record_on_delete),
+            options.partial_update_remove_record_on_sequence_group.clone(),
+            options.aggregation_remove_record_on_delete,
+            fields,
+        )
+    };
+    if source.schema.is_primary_key_table() && rules(&source.options) != rules(&target.options) {
+        return Err(Error::unsupported("the branches merge rows by different rules")
+            .with_code("BranchRulesDiffer")
+            .with_context("table", source.table.name())
+            .with_hint("read the branches one by one, as t$branch_name"));
+    }
+    Ok(())
+}
+
 /// A schema of another branch with the field ids of the schema rows are read with. Columns are matched by name between
 /// the two branches' current schemas, whose ids may have grown apart; columns that only the other branch ever had get
 /// ids of no column.
@@ -62,7 +95,10 @@ pub(crate) fn aligned(
         return Ok(file_schema);
     }
     let fault = |message: String| {
-        Err(Error::unsupported(message).with_code("BranchSchemaDiffers").with_context("table", table.name()))
+        Err(Error::unsupported(message)
+            .with_code("BranchSchemaDiffers")
+            .with_context("table", table.name())
+            .with_hint("read the branches one by one, as t$branch_name"))
     };
     if source.primary_keys != target.primary_keys || source.partition_keys != target.partition_keys {
         return fault("the branches have other primary or partition keys".to_string());

@@ -47,7 +47,7 @@ use crate::snapshot::Pin;
 /// Metadata that is missing, damaged or of a kind this reader refuses; a partition filter that fails on a partition
 /// the table has.
 pub async fn plan(pin: &Arc<Pin>, request: &ScanRequest, env: &ScanEnv) -> Result<ScanPlan> {
-    pin.options.check_readable(&pin.schema).map_err(|error| error.with_context("table", pin.table.name()))?;
+    pin.check_readable()?;
     let mut planner = Planner::try_new(pin, request, env)?;
     for notice in pin.options.notices(&pin.schema) {
         planner.notice(notice);
@@ -63,10 +63,14 @@ pub async fn plan(pin: &Arc<Pin>, request: &ScanRequest, env: &ScanEnv) -> Resul
     let source = Source { pin: first, branch: branch(first), without: HashSet::new() };
     let present = planner.add_source(source, changes.as_deref()).await?;
     if let Some(second) = second {
+        evolution::check_branch(second, first)?;
         planner.add_source(Source { pin: second, branch: branch(second), without: present }, None).await?;
     }
     Ok(planner.finish(pin))
 }
 
+#[cfg(test)]
+#[path = "cases/tests.rs"]
+mod cases;
 #[cfg(test)]
 mod tests;

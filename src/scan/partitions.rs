@@ -7,11 +7,13 @@ use arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::{DataType as ArrowType, SchemaRef};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
-use datafusion::common::DFSchema;
 use datafusion::common::config::ConfigOptions;
+use datafusion::common::{DFSchema, DFSchemaRef};
 use datafusion::logical_expr::Expr;
 use datafusion::logical_expr::execution_props::ExecutionProps;
 use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
+use datafusion::logical_expr::simplify::SimplifyContext;
+use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::physical_expr::{PhysicalExpr, create_physical_expr};
 
 use super::condition::partition_schema;
@@ -110,7 +112,15 @@ impl Partitions {
     pub(crate) fn compile(&self, expr: &Expr) -> Result<Arc<dyn PhysicalExpr>> {
         let mut props = ExecutionProps::new();
         props.config_options = self.config.clone();
-        let schema = DFSchema::try_from(Arc::clone(&self.schema))?;
+        let schema: DFSchemaRef = Arc::new(DFSchema::try_from(Arc::clone(&self.schema))?);
+        let mut context = SimplifyContext::builder().with_schema(Arc::clone(&schema));
+        if let Some(config) = &self.config {
+            context = context.with_config_options(Arc::clone(config));
+        }
+        // some functions exist only to be rewritten (coalesce); what cannot be simplified is taken as it is
+        let simplifier = ExprSimplifier::new(context.build());
+        let simple = simplifier.coerce(expr.clone(), &schema).and_then(|expr| simplifier.simplify(expr));
+        let expr = simple.as_ref().unwrap_or(expr);
         Ok(create_physical_expr(expr, &schema, &props, &PhysicalPlanningContext::default())?)
     }
 }

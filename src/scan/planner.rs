@@ -851,3 +851,6 @@ fn drop_where(live: &mut [Live], stage: Stage, rule: &Arc<str>, which: impl Fn(&
 fn value_of(verdicts: &[Vec<Option<bool>>], expression: usize, partition: PartitionId) -> Option<bool> {
     verdicts.get(expression)?.get(partition).copied().flatten()
 }
+
+#[cfg(test)]
+mod tests;
