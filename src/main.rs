@@ -1,3 +1,7 @@
-//! The `lakepin` program.
+//! The `lakepin` program: everything is in the library's `shell`.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    lakepin::shell::main()
+}

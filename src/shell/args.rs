@@ -1,0 +1,265 @@
+//! The command line.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{ArgMatches, Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+
+use super::render::Format;
+
+/// Query Apache Paimon tables at a pinned snapshot.
+#[derive(Debug, Parser)]
+#[command(name = "lakepin", version, max_term_width = 110, after_help = AFTER_HELP)]
+pub struct Args {
+    /// What every way of running shares.
+    #[command(flatten)]
+    pub common: Common,
+    /// `demo`, `test` or `counts`; without one the shell runs.
+    #[command(subcommand)]
+    pub action: Option<Action>,
+    /// `-c` and `-f` in the order they were given.
+    #[arg(skip)]
+    pub inputs: Vec<Input>,
+}
+
+const AFTER_HELP: &str = "\
+Exit codes: 0 done; 1 SQL or run error; 2 usage or missing file; 4 pin lost or expired, data file lost; \
+5 timeout or budget; 130 interrupted.
+Without -c, -f and a terminal, statements are read from standard input.";
+
+/// Options of every way of running.
+#[derive(Debug, Clone, ClapArgs)]
+pub struct Common {
+    /// Warehouse: a path, file:// or s3:// URL
+    #[arg(short, long, env = "LAKEPIN_WAREHOUSE", global = true, value_name = "URL")]
+    pub warehouse: Option<String>,
+    /// Run this SQL (or backslash command) and exit; repeatable
+    #[arg(short, long = "command", global = true, value_name = "SQL")]
+    pub commands: Vec<String>,
+    /// Run the statements of this file (- is standard input) and exit; repeatable
+    #[arg(short, long = "file", global = true, value_name = "FILE")]
+    pub files: Vec<String>,
+    /// Format of results [default: table on a terminal, else csv]
+    #[arg(long, global = true, value_enum, env = "LAKEPIN_FORMAT")]
+    pub format: Option<Format>,
+    /// What a script does after an error; its exit code is not 0 either way
+    #[arg(long, global = true, value_enum, default_value_t = OnError::Stop)]
+    pub on_error: OnError,
+    /// Set a variable for :name; repeatable
+    #[arg(short = 'v', long = "variable", global = true, value_name = "NAME=VALUE", value_parser = pair)]
+    pub variables: Vec<(String, String)>,
+    /// Current database
+    #[arg(short, long, global = true, env = "LAKEPIN_DATABASE")]
+    pub database: Option<String>,
+    /// Session time zone, such as +08:00 or Asia/Shanghai
+    #[arg(long, global = true, env = "LAKEPIN_TIMEZONE", value_name = "ZONE")]
+    pub timezone: Option<String>,
+    /// Memory for merging, sorting and hashing: 4GiB, 512MB, none [default: a quarter of the machine]
+    #[arg(long, global = true, env = "LAKEPIN_MEMORY", value_name = "SIZE", value_parser = memory)]
+    pub memory: Option<Memory>,
+    /// Give a statement this long: 90s, 5m, 1h
+    #[arg(long, global = true, env = "LAKEPIN_TIMEOUT", value_name = "TIME", value_parser = duration)]
+    pub timeout: Option<Duration>,
+    /// Read this file before the prompt instead of ~/.config/lakepin/init.sql
+    #[arg(long, global = true, value_name = "FILE")]
+    pub rc: Option<PathBuf>,
+    /// Read no file before the prompt
+    #[arg(long, global = true, conflicts_with = "rc")]
+    pub no_rc: bool,
+    /// Write results to this file, aside first, renamed when all went well
+    #[arg(short, long, global = true, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Print neither pins nor notices nor row counts
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+    /// Colours
+    #[arg(long, global = true, value_enum, default_value_t = ColorChoice::Auto)]
+    pub color: ColorChoice,
+    /// Option of the object store, such as s3.endpoint=http://…; repeatable
+    #[arg(long = "option", global = true, value_name = "KEY=VALUE", value_parser = pair)]
+    pub options: Vec<(String, String)>,
+}
+
+/// What to do other than running the shell.
+#[derive(Debug, Clone, Subcommand)]
+pub enum Action {
+    /// Make the demo warehouse and open the shell in it; without a terminal, print the tour
+    Demo {
+        /// Where to make it: absent, empty or made by it before
+        dir: Option<PathBuf>,
+    },
+    /// Run sqllogictest files, or all of a folder
+    Test(Suites),
+    /// Raw, hidden, deleted, superseded and final rows of a table, side by side
+    Counts {
+        /// Table: t, db.t or t@v3
+        table: String,
+        /// Condition over its columns
+        condition: Vec<String>,
+    },
+}
+
+/// Options of `test`.
+#[derive(Debug, Clone, ClapArgs)]
+pub struct Suites {
+    /// Files or folders
+    #[arg(required = true)]
+    pub paths: Vec<PathBuf>,
+    /// Write the results found into the files
+    #[arg(long)]
+    pub complete: bool,
+    /// Label for onlyif and skipif; repeatable
+    #[arg(long = "label")]
+    pub labels: Vec<String>,
+    /// Files at a time
+    #[arg(long, default_value_t = 4)]
+    pub jobs: usize,
+}
+
+/// One `-c` or `-f`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Input {
+    /// Text of `-c`.
+    Text(String),
+    /// File of `-f`, `-` for standard input.
+    File(String),
+}
+
+/// What a script does after an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum OnError {
+    /// Ends.
+    Stop,
+    /// Goes on with the next statement.
+    Continue,
+}
+
+/// When to colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ColorChoice {
+    /// On a terminal, unless NO_COLOR is set.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// A memory limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Memory {
+    /// No limit.
+    None,
+    /// This many bytes.
+    Bytes(usize),
+}
+
+impl Args {
+    /// Parses; the error is printed by clap and carries its exit code.
+    pub fn try_parse_all(args: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
+        let matches = Self::command().try_get_matches_from(args)?;
+        let mut parsed = Self::from_arg_matches(&matches)?;
+        parsed.inputs = inputs(&matches);
+        Ok(parsed)
+    }
+}
+
+/// `-c` and `-f` in the order they were given, wherever the subcommand stands.
+fn inputs(matches: &ArgMatches) -> Vec<Input> {
+    let inner = matches.subcommand().map_or(matches, |(_, inner)| inner);
+    let of = |id: &str, make: fn(String) -> Input| -> Vec<(usize, Input)> {
+        let values = inner.get_many::<String>(id).into_iter().flatten().cloned().map(make);
+        inner.indices_of(id).into_iter().flatten().zip(values).collect()
+    };
+    let mut all = of("commands", Input::Text);
+    all.extend(of("files", Input::File));
+    all.sort_by_key(|(at, _)| *at);
+    all.into_iter().map(|(_, input)| input).collect()
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().to_string(), value.to_string())),
+        _ => Err("write name=value".to_string()),
+    }
+}
+
+/// `90`, `90s`, `1500ms`, `5m`, `1h`.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let text = text.trim();
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let seconds = match unit.trim() {
+        "" | "s" => 1.0,
+        "ms" => 0.001,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        other => return Err(format!("unknown unit {other:?}: write 90s, 5m or 1h")),
+    };
+    let number: f64 = number.parse().map_err(|_| "write 90s, 5m or 1h".to_string())?;
+    Duration::try_from_secs_f64(number * seconds).map_err(|e| e.to_string())
+}
+
+/// `4GiB`, `512MB`, `none`.
+fn memory(text: &str) -> Result<Memory, String> {
+    let text = text.trim();
+    if text.eq_ignore_ascii_case("none") {
+        return Ok(Memory::None);
+    }
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let factor: usize = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "k" | "kib" => 1 << 10,
+        "kb" => 1000,
+        "m" | "mib" => 1 << 20,
+        "mb" => 1_000_000,
+        "g" | "gib" => 1 << 30,
+        "gb" => 1_000_000_000,
+        other => return Err(format!("unknown unit {other:?}: write 4GiB, 512MB or none")),
+    };
+    let number: usize = number.parse().map_err(|_| "write 4GiB, 512MB or none".to_string())?;
+    number.checked_mul(factor).map(Memory::Bytes).ok_or_else(|| "too many bytes".to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Args {
+        Args::try_parse_all(line.split(' ').map(OsString::from)).unwrap()
+    }
+
+    #[test]
+    fn commands_and_files_keep_their_order() {
+        let args = parse("lakepin -w /w -c one -f a.sql -c two --format ndjson");
+        assert_eq!(args.inputs, [Input::Text("one".into()), Input::File("a.sql".into()), Input::Text("two".into())]);
+        assert_eq!(args.common.format, Some(Format::Ndjson));
+    }
+
+    #[test]
+    fn options_stand_before_or_after_the_subcommand() {
+        for line in ["lakepin -w /w -c x demo d", "lakepin demo d -w /w -c x"] {
+            let args = parse(line);
+            assert_eq!(args.inputs, [Input::Text("x".into())], "{line}");
+            assert_eq!(args.common.warehouse.as_deref(), Some("/w"), "{line}");
+        }
+    }
+
+    #[test]
+    fn sizes_and_times_have_units() {
+        assert_eq!(memory("4GiB"), Ok(Memory::Bytes(4 << 30)));
+        assert_eq!(memory("512MB"), Ok(Memory::Bytes(512_000_000)));
+        assert_eq!(memory("none"), Ok(Memory::None));
+        assert!(memory("4 apples").is_err());
+        assert_eq!(duration("5m"), Ok(Duration::from_secs(300)));
+        assert_eq!(duration("1500ms"), Ok(Duration::from_millis(1500)));
+        assert!(duration("soon").is_err());
+    }
+
+    #[test]
+    fn command_line_is_consistent() {
+        Args::command().debug_assert();
+    }
+}

@@ -1,0 +1,56 @@
+//! `\if`, `\elif`, `\else`, `\endif`.
+
+use futures::future::{FutureExt, LocalBoxFuture};
+
+use super::{Argument, Call, Command, Task, switch};
+use crate::error::Result;
+use crate::shell::state::Shell;
+
+macro_rules! condition {
+    ($name:expr, $usage:expr, $about:expr) => {
+        &Command {
+            names: &[$name],
+            usage: $usage,
+            task: Task::Run,
+            about: $about,
+            detail: "",
+            argument: Argument::None,
+            run,
+        }
+    };
+}
+
+/// The four.
+pub const COMMANDS: &[&Command] = &[
+    condition!("if", "true | false | :variable", "run what follows only when it is true"),
+    condition!("elif", "true | false | :variable", "the next branch of \\if"),
+    condition!("else", "", "the last branch of \\if"),
+    condition!("endif", "", "the end of \\if"),
+];
+
+/// Whether a command runs even in a branch that does not.
+pub fn is_condition(command: &Command) -> bool {
+    COMMANDS.iter().any(|known| known.names == command.names)
+}
+
+fn run(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
+    async move {
+        let word = call.words(&shell.variables).first().cloned().unwrap_or_default();
+        match call.name.as_str() {
+            "if" => {
+                let holds = if shell.conditions.active() { switch(&word) } else { Ok(false) };
+                // a condition nobody understands is false, so nothing runs by mistake
+                shell.conditions.begin(*holds.as_ref().unwrap_or(&false));
+                holds.map(drop)
+            }
+            "elif" => {
+                let holds = if shell.conditions.asks() { switch(&word) } else { Ok(false) };
+                shell.conditions.next(Some(*holds.as_ref().unwrap_or(&false)))?;
+                holds.map(drop)
+            }
+            "else" => shell.conditions.next(None),
+            _ => shell.conditions.end(),
+        }
+    }
+    .boxed_local()
+}

@@ -1,0 +1,121 @@
+//! `\counts`: every physical row of a snapshot is hidden, deleted by a vector, superseded, a tombstone or final.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch, StringArray, UInt64Array};
+use futures::future::{FutureExt, LocalBoxFuture};
+
+use super::{Argument, Call, Command, Task, usage};
+use crate::error::{Error, Result};
+use crate::shell::execute::{Answer, Show};
+use crate::shell::state::Shell;
+use crate::shell::variables::replaced;
+use crate::sql::{Accounting, AccountingRow, Session};
+
+/// `\counts`
+pub const COUNTS: Command = Command {
+    names: &["counts", "acct"],
+    usage: "table [condition]",
+    task: Task::Prove,
+    about: "raw, hidden, deleted, superseded, tombstoned and final rows, per partition",
+    detail: "\\counts dwd_pay_success\n\\counts dwd_pay_success@v4 amount > 100\n\
+             raw = hidden + vector_deleted + superseded + tombstoned + final, checked",
+    argument: Argument::Table,
+    run,
+};
+
+/// Table and condition of a line: the first word, and the rest without `where`.
+fn parts(line: &str) -> (&str, Option<&str>) {
+    let line = line.trim().trim_end_matches(';').trim_end();
+    // a quoted name may hold spaces
+    let end = match line.chars().next() {
+        Some(quote @ ('"' | '`')) => {
+            let close = line.get(1..).and_then(|rest| rest.find(quote)).map_or(line.len(), |at| at + 2);
+            let rest = line.get(close..).unwrap_or_default();
+            close + rest.find(char::is_whitespace).unwrap_or(rest.len())
+        }
+        _ => line.find(char::is_whitespace).unwrap_or(line.len()),
+    };
+    let (table, rest) = line.split_at(end);
+    let rest = rest.trim();
+    let word = rest.split_whitespace().next().unwrap_or_default();
+    let condition =
+        if word.eq_ignore_ascii_case("where") { rest.get(word.len()..).unwrap_or_default().trim() } else { rest };
+    (table, (!condition.is_empty()).then_some(condition))
+}
+
+fn run(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
+    async move {
+        let line = replaced(&call.rest, &shell.variables);
+        let (table, condition) = parts(&line);
+        if table.is_empty() {
+            return Err(usage("write \\counts table [condition]"));
+        }
+        let session: Arc<Session> = Arc::clone(&shell.session);
+        let (name, filter) = (table.to_string(), condition.map(str::to_string));
+        let (pin, accounting) =
+            shell.under_guard(async move { session.counts(&name, filter.as_deref()).await }).await?;
+        let batch = batch(&accounting)?;
+        let mut answer = Answer::of_batches(batch.schema(), vec![batch])?;
+        answer.pins = vec![pin];
+        answer.notices = conclusions(&accounting, condition);
+        shell.present(answer, Show { cap: false, ..Show::default() }).await?;
+        match accounting.violations.as_slice() {
+            [] => Ok(()),
+            violations => Err(Error::corrupt(format!("the accounting does not close: {}", violations.join("; ")))
+                .with_code("AccountingViolation")
+                .with_context("table", table)),
+        }
+    }
+    .boxed_local()
+}
+
+fn batch(accounting: &Accounting) -> Result<RecordBatch> {
+    let total = AccountingRow { partition: "total".to_string(), ..accounting.total.clone() };
+    let mut rows: Vec<&AccountingRow> = accounting.partitions.iter().filter(|row| !row.partition.is_empty()).collect();
+    rows.push(&total);
+    let number = |of: fn(&AccountingRow) -> u64| -> ArrayRef {
+        Arc::new(UInt64Array::from_iter_values(rows.iter().map(|row| of(row))))
+    };
+    let partitions: ArrayRef = Arc::new(StringArray::from_iter_values(rows.iter().map(|row| &row.partition)));
+    Ok(RecordBatch::try_from_iter([
+        ("partition", partitions),
+        ("files", number(|row| row.files)),
+        ("raw", number(|row| row.raw_rows)),
+        ("hidden", number(|row| row.hidden_rows)),
+        ("vector_deleted", number(|row| row.vector_deleted)),
+        ("superseded", number(|row| row.superseded)),
+        ("tombstoned", number(|row| row.tombstoned)),
+        ("final", number(|row| row.final_rows)),
+    ])?)
+}
+
+/// What the numbers say.
+fn conclusions(accounting: &Accounting, condition: Option<&str>) -> Vec<String> {
+    let row = &accounting.total;
+    let mut lines = Vec::new();
+    let holds = if row.identity_holds() && accounting.violations.is_empty() { "holds" } else { "DOES NOT HOLD" };
+    lines.push(format!(
+        "R = H + V + X + T + N: {} = {} + {} + {} + {} + {} {holds}",
+        row.raw_rows, row.hidden_rows, row.vector_deleted, row.superseded, row.tombstoned, row.final_rows
+    ));
+    if let (Some(matching), Some(condition)) = (accounting.matching, condition) {
+        lines.push(format!("{matching} of {} final rows match {condition}", row.final_rows));
+    }
+    if let Some(total) = accounting.snapshot_total {
+        lines.push(format!("the snapshot says {total} raw rows in all"));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn table_and_condition_are_told_apart() {
+        assert_eq!(parts("t"), ("t", None));
+        assert_eq!(parts("pay.t@v3 WHERE a = 1;"), ("pay.t@v3", Some("a = 1")));
+        assert_eq!(parts("\"a b\" wherever > 2"), ("\"a b\"", Some("wherever > 2")));
+    }
+}

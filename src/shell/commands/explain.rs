@@ -1,0 +1,38 @@
+//! `\explain`: the plan of a query.
+
+use futures::future::{FutureExt, LocalBoxFuture};
+
+use super::files::query_or_last;
+use super::{Argument, Call, Command, Task};
+use crate::error::Result;
+use crate::shell::execute::Show;
+use crate::shell::state::Shell;
+
+/// `\explain`
+pub const EXPLAIN: Command = Command {
+    names: &["explain"],
+    usage: "[analyze] [query]",
+    task: Task::Prove,
+    about: "the plan of a query, or of the last one; analyze runs it and measures",
+    detail: "",
+    argument: Argument::Sql,
+    run,
+};
+
+fn run(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
+    async move {
+        let first = call.rest.split_whitespace().next().unwrap_or_default().to_string();
+        let (analyze, call) = if first.eq_ignore_ascii_case("analyze") {
+            let rest = call.rest.get(first.len()..).unwrap_or_default().to_string();
+            ("ANALYZE ", Call { rest, ..call })
+        } else {
+            ("", call)
+        };
+        let sql = query_or_last(shell, &call)?;
+        let keep = shell.last_query.clone();
+        let done = shell.statement(&format!("EXPLAIN {analyze}{sql}"), Show { cap: false, ..Show::default() }).await;
+        shell.last_query = keep.or(Some(sql));
+        done
+    }
+    .boxed_local()
+}

@@ -1,0 +1,30 @@
+//! `\i`: the statements of a file.
+
+use std::path::PathBuf;
+
+use futures::future::{FutureExt, LocalBoxFuture};
+
+use super::{Argument, Call, Command, Task, unquoted, usage};
+use crate::error::Result;
+use crate::shell::state::Shell;
+
+/// `\i`
+pub const INCLUDE: Command = Command {
+    names: &["i", "read"],
+    usage: "file",
+    task: Task::Run,
+    about: "run the statements and commands of a file",
+    detail: "",
+    argument: Argument::File,
+    run,
+};
+
+fn run(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
+    async move {
+        match call.words(&shell.variables).as_slice() {
+            [file] => shell.run_file(&PathBuf::from(unquoted(file))).await,
+            _ => Err(usage("write \\i file")),
+        }
+    }
+    .boxed_local()
+}

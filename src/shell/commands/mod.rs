@@ -1,0 +1,298 @@
+//! Backslash commands. One registry gives dispatch, help and completion; a command is one file, or one line of a
+//! table where many are alike (`listings`, `settings`).
+
+mod assert;
+mod condition;
+mod connect;
+mod counts;
+mod describe;
+mod echo;
+mod errors;
+mod explain;
+mod files;
+mod help;
+mod history;
+mod include;
+mod listings;
+mod more;
+mod output;
+mod pin;
+mod quit;
+mod settings;
+mod tour;
+mod variables;
+mod watch;
+
+use futures::future::LocalBoxFuture;
+
+use super::state::Shell;
+use super::variables::{Variables, replaced};
+use crate::error::{Error, Result};
+
+/// What a command is for; `\?` groups by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Task {
+    /// Look around.
+    Look,
+    /// Fix what is read.
+    Pin,
+    /// Prove what was read.
+    Prove,
+    /// Run things.
+    Run,
+    /// Show results.
+    Display,
+    /// The shell itself.
+    Shell,
+}
+
+impl Task {
+    /// In the order of help.
+    pub const ALL: &'static [(Task, &'static str)] = &[
+        (Task::Look, "Look around"),
+        (Task::Pin, "Fix what is read"),
+        (Task::Prove, "Prove what was read"),
+        (Task::Run, "Run"),
+        (Task::Display, "Show results"),
+        (Task::Shell, "The shell"),
+    ];
+}
+
+/// What completion offers after the name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Argument {
+    /// Nothing.
+    None,
+    /// Tables.
+    Table,
+    /// A table, then its versions.
+    Version,
+    /// Files.
+    File,
+    /// SQL.
+    Sql,
+    /// These words.
+    Words(&'static [&'static str]),
+    /// Names of commands.
+    Command,
+}
+
+/// One command.
+pub struct Command {
+    /// Its name and aliases, without backslash.
+    pub names: &'static [&'static str],
+    /// Its arguments.
+    pub usage: &'static str,
+    /// What it is for.
+    pub task: Task,
+    /// One line of help.
+    pub about: &'static str,
+    /// More help, with examples; empty when the line says all.
+    pub detail: &'static str,
+    /// What completion offers.
+    pub argument: Argument,
+    /// Does it.
+    pub run: for<'a> fn(&'a mut Shell, Call) -> LocalBoxFuture<'a, Result<()>>,
+}
+
+/// One use of a command.
+#[derive(Debug, Clone)]
+pub struct Call {
+    /// The name that was typed.
+    pub name: String,
+    /// The rest of the line.
+    pub rest: String,
+}
+
+impl Call {
+    /// Arguments: words, quotes holding words together, variables replaced.
+    pub fn words(&self, variables: &Variables) -> Vec<String> {
+        words(&self.rest, variables)
+    }
+
+    /// SQL: the rest of the line without its semicolon.
+    pub fn sql(&self) -> &str {
+        self.rest.trim().trim_end_matches(';').trim_end()
+    }
+}
+
+/// Every command, in the order of help.
+pub fn all() -> Vec<&'static Command> {
+    let mut all: Vec<&'static Command> = Vec::new();
+    all.extend(listings::COMMANDS);
+    all.extend([&describe::DESCRIBE]);
+    all.extend(pin::COMMANDS);
+    all.extend([&counts::COUNTS, &files::FILES, &explain::EXPLAIN, &assert::ASSERT]);
+    all.extend([&include::INCLUDE, &watch::WATCH]);
+    all.extend(variables::COMMANDS);
+    all.extend(condition::COMMANDS);
+    all.extend([&echo::ECHO]);
+    all.extend(settings::COMMANDS);
+    all.extend([&more::MORE]);
+    all.extend(output::COMMANDS);
+    all.extend([&connect::CONNECT, &tour::TOUR_COMMAND, &errors::ERRORS, &history::HISTORY, &help::HELP, &quit::QUIT]);
+    all
+}
+
+/// The command of a name.
+pub fn find(name: &str) -> Option<&'static Command> {
+    all().into_iter().find(|command| command.names.contains(&name))
+}
+
+/// Runs the command of a line without its backslash.
+pub async fn run(shell: &mut Shell, line: &str) -> Result<()> {
+    let line = line.trim();
+    let end = line.find(char::is_whitespace).unwrap_or(line.len());
+    let (name, rest) = line.split_at(end);
+    let Some(command) = find(name) else { return Err(unknown(name)) };
+    if !shell.conditions.active() && !condition::is_condition(command) {
+        return Ok(());
+    }
+    let call = Call { name: name.to_string(), rest: rest.trim().to_string() };
+    (command.run)(shell, call).await
+}
+
+fn unknown(name: &str) -> Error {
+    if name == "!" {
+        return Error::unsupported("the shell runs no programs").with_code("UnknownCommand");
+    }
+    let error = Error::invalid(format!("there is no command \\{name}")).with_code("UnknownCommand");
+    let names = all().into_iter().flat_map(|c| c.names.iter().copied());
+    match nearest(name, names) {
+        Some(near) => error.with_hint(format!("did you mean \\{near}? \\? lists the commands")),
+        None => error.with_hint("\\? lists the commands"),
+    }
+}
+
+/// The name a typing error away, if any.
+pub fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    names
+        .map(|known| (distance(&name.to_lowercase(), known), known))
+        .filter(|(d, known)| *d <= 1 + known.chars().count() / 4)
+        .min_by_key(|(d, _)| *d)
+        .map(|(_, known)| known)
+}
+
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut last = i + 1;
+        let mut next = vec![last];
+        for (y, pair) in b.iter().zip(row.windows(2)) {
+            let &[diagonal, above] = pair else { continue };
+            last = (above + 1).min(last + 1).min(diagonal + usize::from(x != *y));
+            next.push(last);
+        }
+        row = next;
+    }
+    row.last().copied().unwrap_or(0)
+}
+
+/// Words of a line: quotes hold a word together and stay when they are double quotes or backticks (names), single
+/// quotes go; variables are replaced outside of single quotes.
+fn words(line: &str, variables: &Variables) -> Vec<String> {
+    let line = replaced(line, variables);
+    let mut words = Vec::new();
+    let mut word = String::new();
+    let mut open: Option<char> = None;
+    let mut any = false;
+    for c in line.chars() {
+        match open {
+            Some(quote) if c == quote => {
+                open = None;
+                if quote != '\'' {
+                    word.push(c);
+                }
+            }
+            Some(_) => word.push(c),
+            None if c.is_whitespace() => {
+                if any {
+                    words.push(std::mem::take(&mut word));
+                    any = false;
+                }
+            }
+            None => {
+                any = true;
+                match c {
+                    '\'' => open = Some(c),
+                    '"' | '`' => {
+                        open = Some(c);
+                        word.push(c);
+                    }
+                    _ => word.push(c),
+                }
+            }
+        }
+    }
+    if any {
+        words.push(word);
+    }
+    words
+}
+
+/// A word without the quotes of a name.
+pub fn unquoted(word: &str) -> String {
+    for quote in ['"', '`'] {
+        if let Some(inner) = word.strip_prefix(quote).and_then(|w| w.strip_suffix(quote)) {
+            return inner.to_string();
+        }
+    }
+    word.to_string()
+}
+
+/// `on`, `off` and their like.
+pub fn switch(word: &str) -> Result<bool> {
+    match word.to_ascii_lowercase().as_str() {
+        "on" | "true" | "yes" | "1" | "t" | "y" => Ok(true),
+        "off" | "false" | "no" | "0" | "f" | "n" => Ok(false),
+        _ => Err(usage(format!("{word:?} is neither on nor off"))),
+    }
+}
+
+/// An error of how a command is written.
+pub fn usage(message: impl Into<String>) -> Error {
+    Error::invalid(message).with_code("Usage")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_every_command_says_what_it_does() {
+        let mut seen = BTreeSet::new();
+        for command in all() {
+            assert!(!command.about.is_empty() && !command.names.is_empty());
+            for name in command.names {
+                assert!(seen.insert(*name), "\\{name} is there twice");
+            }
+        }
+        for promised in [
+            "?", "q", "l", "dt", "d", "d+", "ds", "dp", "db", "df", "dtag", "dbr", "opts", "schema", "pin", "unpin",
+            "pins", "counts", "files", "explain", "format", "timing", "more", "o", "once", "set", "unset", "gset",
+            "if", "elif", "else", "endif", "assert", "i", "watch", "pager", "null", "x", "e", "show", "history",
+            "exit",
+        ] {
+            assert!(seen.contains(promised), "\\{promised}");
+        }
+        assert!(!seen.contains("!"));
+    }
+
+    #[test]
+    fn words_keep_quoted_names_and_strip_strings() {
+        let variables = Variables::from([("n".to_string(), "7".to_string())]);
+        assert_eq!(words("\"a b\" 'c d' :n x'y z' ''", &variables), ["\"a b\"", "c d", "7", "xy z", ""]);
+        assert_eq!(unquoted("`a`"), "a");
+    }
+
+    #[test]
+    fn unknown_command_names_the_nearest() {
+        let error = unknown("cuonts");
+        assert_eq!(error.hint(), Some("did you mean \\counts? \\? lists the commands"));
+        assert_eq!(unknown("zzzzzzz").hint(), Some("\\? lists the commands"));
+        assert_eq!(distance("kitten", "sitting"), 3);
+    }
+}

@@ -1,0 +1,39 @@
+//! `\more`: the rows a table left out, without running the query again.
+
+use std::sync::Arc;
+
+use futures::future::{FutureExt, LocalBoxFuture};
+
+use super::{Argument, Call, Command, Task, usage};
+use crate::error::Result;
+use crate::shell::execute::{Answer, Show};
+use crate::shell::state::Shell;
+
+/// `\more`
+pub const MORE: Command = Command {
+    names: &["more"],
+    usage: "",
+    task: Task::Display,
+    about: "the rows the last table left out",
+    detail: "",
+    argument: Argument::None,
+    run,
+};
+
+fn run(shell: &mut Shell, _: Call) -> LocalBoxFuture<'_, Result<()>> {
+    async move {
+        let Some(spool) = shell.spool.take() else { return Err(usage("the last result left no rows out")) };
+        let shown = shell.settings.rows.unwrap_or(0) as u64 / 2;
+        let mut answer = Answer::of_batches(Arc::clone(&spool.schema), spool.rest(shown))?;
+        if spool.kept() < spool.total() {
+            let missing = spool.total() - spool.kept();
+            answer.notices.push(format!(
+                "{missing} more rows were not kept: write them to a file with \\once and run the query again"
+            ));
+        }
+        let done = shell.present(answer, Show { cap: false, ..Show::default() }).await;
+        shell.spool = Some(spool);
+        done
+    }
+    .boxed_local()
+}

@@ -1,0 +1,175 @@
+//! `\pin`, `\unpin`, `\pins`: `PIN TABLE` in few letters.
+
+use futures::future::{FutureExt, LocalBoxFuture};
+
+use super::listings::literal;
+use super::{Argument, Call, Command, Task, usage};
+use crate::error::Result;
+use crate::shell::execute::Show;
+use crate::shell::state::Shell;
+
+const DETAIL: &str = "\\pin t 4711                       the snapshot of that id
+\\pin t tag:eod                    a tag
+\\pin t ts '2026-04-16 10:00:00'   the snapshot at or before that time
+\\pin t wm:'2026-04-16 10:00:00'   the first snapshot whose watermark is there
+\\pin t commit flink-cdc-pay:118   the last snapshot of a commit
+\\pin t before spark-fix:1         the snapshot before a commit
+\\pin t latest                     the newest now, for the rest of the session
+\\pin a,b --watermark '…'          several tables at one watermark";
+
+/// The three.
+pub const COMMANDS: &[&Command] = &[
+    &Command {
+        names: &["pin"],
+        usage: "table snapshot | tag:x | ts '…' | wm:… | commit user:id | latest",
+        task: Task::Pin,
+        about: "read a table at one snapshot from now on",
+        detail: DETAIL,
+        argument: Argument::Version,
+        run: pin,
+    },
+    &Command {
+        names: &["unpin"],
+        usage: "table | all",
+        task: Task::Pin,
+        about: "read a table at its latest snapshot again",
+        detail: "",
+        argument: Argument::Table,
+        run: unpin,
+    },
+    &Command {
+        names: &["pins"],
+        usage: "",
+        task: Task::Pin,
+        about: "pins of the session and whether they are kept",
+        detail: "",
+        argument: Argument::None,
+        run: |shell, _| async move { shell.statement("SHOW PINS", Show::LISTING).await }.boxed_local(),
+    },
+];
+
+/// The selector in parentheses, as `PIN TABLE t AT (…)` takes it, and the word before it.
+fn selector(words: &[String]) -> Result<(&'static str, String)> {
+    let first = words.first().map(String::as_str).unwrap_or_default();
+    let rest = words.get(1..).unwrap_or_default().join(" ");
+    let (kind, value) = match first.split_once(':') {
+        // a time of day has colons too
+        Some((kind, value)) if !kind.is_empty() && kind.chars().all(|c| c.is_ascii_alphabetic()) => {
+            (kind, [value, &rest].join(" ").trim().to_string())
+        }
+        _ => (first.trim_start_matches('-'), rest.clone()),
+    };
+    let commit = |value: &str| match value.rsplit_once(':') {
+        Some((user, identifier)) if identifier.parse::<i64>().is_ok() => {
+            Ok(format!("COMMIT => ({}, {identifier})", literal(user)))
+        }
+        _ => Err(usage("write commit user:identifier")),
+    };
+    // a time or watermark is milliseconds when it is a number
+    let moment = |value: &str| if value.parse::<i64>().is_ok() { value.to_string() } else { literal(value) };
+    match kind.to_ascii_lowercase().as_str() {
+        "tag" if !value.is_empty() => Ok(("AT", format!("TAG => {}", literal(&value)))),
+        "ts" | "timestamp" | "time" if !value.is_empty() => Ok(("AT", format!("TIMESTAMP => {}", literal(&value)))),
+        "wm" | "watermark" if !value.is_empty() => Ok(("AT", format!("WATERMARK => {}", moment(&value)))),
+        "commit" => Ok(("AT", commit(&value)?)),
+        "before" => Ok(("BEFORE", commit(&value)?)),
+        "id" | "snapshot" | "version" | "v" if value.parse::<i64>().is_ok() => {
+            Ok(("AT", format!("VERSION => {value}")))
+        }
+        _ => {
+            let all = words.join(" ");
+            if all.is_empty() {
+                Err(usage("say which snapshot: \\? pin"))
+            } else if all.parse::<i64>().is_ok() {
+                Ok(("AT", format!("VERSION => {all}")))
+            } else if all.chars().next().is_some_and(|c| c.is_ascii_digit()) && all.contains('-') {
+                Ok(("AT", format!("TIMESTAMP => {}", literal(&all))))
+            } else {
+                Ok(("AT", format!("VERSION => {}", literal(&all))))
+            }
+        }
+    }
+}
+
+fn pin(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
+    async move {
+        let words = call.words(&shell.variables);
+        let Some((tables, choice)) = words.split_first() else {
+            return Err(usage("write \\pin table snapshot"));
+        };
+        if choice.first().is_some_and(|word| word.starts_with("branch:")) {
+            return Err(usage("a branch is a table of its own: read t$branch_x, or pin that"));
+        }
+        for table in tables.split(',').filter(|t| !t.is_empty()) {
+            let latest =
+                choice.is_empty() || choice.len() == 1 && choice.iter().all(|w| w.eq_ignore_ascii_case("latest"));
+            let sql = if latest {
+                let sql = format!(
+                    "SELECT snapshot_id FROM {} ORDER BY 1 DESC LIMIT 1",
+                    super::super::names::system_table(table, "snapshots")?
+                );
+                let (_, batches, _) = shell.collect(&sql, 1).await?;
+                let mut id = String::new();
+                match batches.iter().find(|batch| batch.num_rows() > 0) {
+                    Some(batch) => {
+                        super::super::render::value::text(batch.column(0), 0, shell.times(), &mut id)
+                            .map_err(|e| usage(e.to_string()))?;
+                    }
+                    None => return Err(usage(format!("{table} has no snapshot yet"))),
+                }
+                format!("PIN TABLE {table} AT (VERSION => {id})")
+            } else {
+                let (word, selector) = selector(choice)?;
+                format!("PIN TABLE {table} {word} ({selector})")
+            };
+            shell.statement(&sql, Show::default()).await?;
+        }
+        Ok(())
+    }
+    .boxed_local()
+}
+
+fn unpin(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
+    async move {
+        let words = call.words(&shell.variables);
+        match words.as_slice() {
+            [] => shell.statement("UNPIN ALL", Show::default()).await,
+            [all] if all.eq_ignore_ascii_case("all") => shell.statement("UNPIN ALL", Show::default()).await,
+            tables => {
+                for table in tables {
+                    shell.statement(&format!("UNPIN TABLE {table}"), Show::default()).await?;
+                }
+                Ok(())
+            }
+        }
+    }
+    .boxed_local()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn selectors_become_clauses() {
+        let cases: &[(&[&str], &str)] = &[
+            (&["4711"], "AT VERSION => 4711"),
+            (&["eod-0416"], "AT VERSION => 'eod-0416'"),
+            (&["tag:eod"], "AT TAG => 'eod'"),
+            (&["tag", "eod"], "AT TAG => 'eod'"),
+            (&["ts", "2026-04-16 10:00:00"], "AT TIMESTAMP => '2026-04-16 10:00:00'"),
+            (&["2026-04-16", "10:00:00"], "AT TIMESTAMP => '2026-04-16 10:00:00'"),
+            (&["wm:1776304800000"], "AT WATERMARK => 1776304800000"),
+            (&["--watermark", "2026-04-16 10:00:00"], "AT WATERMARK => '2026-04-16 10:00:00'"),
+            (&["commit", "flink-cdc-pay:118"], "AT COMMIT => ('flink-cdc-pay', 118)"),
+            (&["before", "it's:1"], "BEFORE COMMIT => ('it''s', 1)"),
+        ];
+        for (words, expected) in cases {
+            let words: Vec<String> = words.iter().map(ToString::to_string).collect();
+            let (word, clause) = selector(&words).unwrap();
+            assert_eq!(format!("{word} {clause}"), *expected);
+        }
+        assert!(selector(&[]).is_err());
+        assert!(selector(&["commit".into(), "x".into()]).is_err());
+    }
+}

@@ -1,0 +1,37 @@
+//! `\tour`: the demo's ten statements.
+
+use futures::future::{FutureExt, LocalBoxFuture};
+
+use super::{Argument, Call, Command, Task};
+use crate::error::Result;
+use crate::shell::demo::TOUR;
+use crate::shell::execute::Show;
+use crate::shell::state::Shell;
+
+/// `\tour`
+pub const TOUR_COMMAND: Command = Command {
+    names: &["tour"],
+    usage: "",
+    task: Task::Shell,
+    about: "ten statements through the demo warehouse (lakepin demo)",
+    detail: "",
+    argument: Argument::None,
+    run,
+};
+
+fn run(shell: &mut Shell, _: Call) -> LocalBoxFuture<'_, Result<()>> {
+    async move {
+        for (number, (sentence, statement)) in (1..).zip(TOUR) {
+            let shown: Vec<String> = statement.lines().map(|line| format!("  {line}")).collect();
+            let end = if statement.starts_with('\\') { "" } else { ";" };
+            shell.say(&[format!("\n{number}. {sentence}"), format!("{}{end}", shown.join("\n"))])?;
+            match statement.strip_prefix('\\') {
+                Some(command) => super::run(shell, command).await?,
+                // one text: a pager would cut the story
+                None => shell.statement(statement, Show { page: false, ..Show::default() }).await?,
+            }
+        }
+        Ok(())
+    }
+    .boxed_local()
+}

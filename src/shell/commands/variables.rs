@@ -1,0 +1,110 @@
+//! `\set`, `\unset`, `\gset`.
+
+use futures::future::{FutureExt, LocalBoxFuture};
+
+use super::{Argument, Call, Command, Task, switch, usage};
+use crate::error::Result;
+use crate::shell::render::value::text;
+use crate::shell::state::Shell;
+
+/// The three.
+pub const COMMANDS: &[&Command] = &[
+    &Command {
+        names: &["set"],
+        usage: "[name [value]]",
+        task: Task::Run,
+        about: "set a variable for :name, :'name' and :\"name\"; without arguments, list them",
+        detail: "\\set id 3\nselect * from t version as of :id\n\
+                 \\set autopin on    the first reading of a table pins it for the session",
+        argument: Argument::None,
+        run: set,
+    },
+    &Command {
+        names: &["unset"],
+        usage: "name",
+        task: Task::Run,
+        about: "forget a variable",
+        detail: "",
+        argument: Argument::None,
+        run: unset,
+    },
+    &Command {
+        names: &["gset"],
+        usage: "[prefix]",
+        task: Task::Run,
+        about: "run the statement before it and keep the columns of its one row as variables",
+        detail: "select max(snapshot_id) as id from t$snapshots \\gset last_\n\\echo :last_id",
+        argument: Argument::None,
+        run: gset,
+    },
+];
+
+fn check_name(name: &str) -> Result<()> {
+    let good = name.chars().next().is_some_and(|c| c.is_alphabetic() || c == '_')
+        && name.chars().all(|c| c.is_alphanumeric() || c == '_');
+    if good { Ok(()) } else { Err(usage(format!("{name:?} cannot be the name of a variable"))) }
+}
+
+fn set(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
+    async move {
+        let words = call.words(&shell.variables);
+        let Some((name, values)) = words.split_first() else {
+            let lines: Vec<String> = shell.variables.iter().map(|(n, v)| format!("{n} = '{v}'")).collect();
+            return shell.say(&lines);
+        };
+        check_name(name)?;
+        let value = values.join(" ");
+        match name.as_str() {
+            "autopin" => shell.settings.autopin = switch(&value)?,
+            "ascii" => shell.settings.ascii = switch(&value)?,
+            "rows" => {
+                shell.settings.rows = match value.as_str() {
+                    "all" | "0" => None,
+                    number => Some(number.parse().map_err(|_| usage("write \\set rows 40 or \\set rows all"))?),
+                };
+            }
+            "cell_width" => {
+                shell.settings.cell_width = value.parse().map_err(|_| usage("write \\set cell_width 60"))?;
+            }
+            _ => {}
+        }
+        shell.variables.insert(name.clone(), value);
+        Ok(())
+    }
+    .boxed_local()
+}
+
+fn unset(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
+    async move {
+        for name in call.words(&shell.variables) {
+            if shell.variables.remove(&name).is_none() {
+                return Err(usage(format!("there is no variable {name}")));
+            }
+        }
+        Ok(())
+    }
+    .boxed_local()
+}
+
+fn gset(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
+    async move {
+        let prefix = call.words(&shell.variables).first().cloned().unwrap_or_default();
+        let Some(sql) = shell.last_query.clone() else { return Err(usage("which statement?")) };
+        let (schema, batches, _) = shell.collect(&sql, 1).await?;
+        let Some(batch) = batches.iter().find(|batch| batch.num_rows() > 0) else {
+            return Err(usage("the statement answers no row"));
+        };
+        for (field, column) in schema.fields().iter().zip(batch.columns()) {
+            let name = format!("{prefix}{}", field.name());
+            check_name(&name)?;
+            let mut value = String::new();
+            if text(column.as_ref(), 0, shell.times(), &mut value).map_err(|e| usage(e.to_string()))? {
+                shell.variables.insert(name, value);
+            } else {
+                shell.variables.remove(&name);
+            }
+        }
+        Ok(())
+    }
+    .boxed_local()
+}

@@ -1,0 +1,392 @@
+//! Completion: keywords, databases, tables, columns, `$` tables, snapshot ids and tags, commands and their arguments.
+//! Names are asked for on another thread; what is not there in time is offered the next time.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use datafusion::sql::sqlparser::tokenizer::Token;
+use tokio::runtime::Handle;
+
+use super::commands::{self, Argument};
+use super::input::lexed;
+use super::names::quoted_name;
+use super::words::{KEYWORDS, is_keyword};
+use crate::error::Result;
+use crate::sql::Session;
+
+/// Time a key may take.
+const PATIENCE: Duration = Duration::from_millis(150);
+/// Versions offered.
+const VERSIONS: usize = 50;
+
+/// Names known so far.
+#[derive(Debug, Default)]
+struct Known {
+    databases: Option<Vec<String>>,
+    tables: BTreeMap<String, Vec<String>>,
+    columns: BTreeMap<String, Vec<String>>,
+    versions: BTreeMap<String, (Vec<i64>, Vec<String>)>,
+}
+
+/// Completes lines of one session.
+pub struct Completion {
+    session: Arc<Session>,
+    handle: Handle,
+    known: Arc<Mutex<Known>>,
+}
+
+/// What a place in a statement asks for.
+#[derive(Debug, PartialEq, Eq)]
+enum Wanted {
+    Relation,
+    Database,
+    Version(String),
+    Tag(String),
+    Anything,
+}
+
+impl Completion {
+    /// For a session; nothing is asked yet.
+    pub fn new(session: Arc<Session>, handle: Handle) -> Self {
+        Self { session, handle, known: Arc::default() }
+    }
+
+    /// Asks for the names most often wanted, without waiting.
+    pub fn warm(&self) {
+        let database = self.session.database();
+        self.fetch(
+            Duration::ZERO,
+            {
+                let session = Arc::clone(&self.session);
+                async move { session.tables(None).await }
+            },
+            move |known, tables| drop(known.tables.insert(database, tables)),
+        );
+    }
+
+    /// Starts a question and waits for its answer as long as a key may take.
+    fn fetch<T: Send + 'static>(
+        &self,
+        patience: Duration,
+        question: impl Future<Output = Result<T>> + Send + 'static,
+        keep: impl FnOnce(&mut Known, T) + Send + 'static,
+    ) {
+        let known = Arc::clone(&self.known);
+        let (done, wait) = std::sync::mpsc::channel();
+        self.handle.spawn(async move {
+            // a name that cannot be read is no reason to disturb who types
+            if let Ok(answer) = question.await {
+                keep(&mut known.lock().unwrap_or_else(PoisonError::into_inner), answer);
+            }
+            let _ = done.send(());
+        });
+        if !patience.is_zero() {
+            let _ = wait.recv_timeout(patience);
+        }
+    }
+
+    fn known<T>(&self, read: impl Fn(&Known) -> Option<T>) -> Option<T> {
+        read(&self.known.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn databases(&self) -> Vec<String> {
+        if let Some(databases) = self.known(|k| k.databases.clone()) {
+            return databases;
+        }
+        let session = Arc::clone(&self.session);
+        self.fetch(PATIENCE, async move { session.databases().await }, |known, names| known.databases = Some(names));
+        self.known(|k| k.databases.clone()).unwrap_or_default()
+    }
+
+    fn tables(&self, database: Option<&str>) -> Vec<String> {
+        let name = database.map_or_else(|| self.session.database(), str::to_string);
+        if let Some(tables) = self.known(|k| k.tables.get(&name).cloned()) {
+            return tables;
+        }
+        let (session, asked, kept) = (Arc::clone(&self.session), name.clone(), name.clone());
+        self.fetch(PATIENCE, async move { session.tables(Some(&asked)).await }, move |known, tables| {
+            known.tables.insert(kept, tables);
+        });
+        self.known(|k| k.tables.get(&name).cloned()).unwrap_or_default()
+    }
+
+    fn columns(&self, table: &str) -> Vec<String> {
+        if let Some(columns) = self.known(|k| k.columns.get(table).cloned()) {
+            return columns;
+        }
+        let (session, asked, kept) = (Arc::clone(&self.session), table.to_string(), table.to_string());
+        self.fetch(PATIENCE, async move { session.columns(&asked).await }, move |known, columns| {
+            known.columns.insert(kept, columns.into_iter().map(|(name, _)| name).collect());
+        });
+        self.known(|k| k.columns.get(table).cloned()).unwrap_or_default()
+    }
+
+    fn versions(&self, table: &str) -> (Vec<i64>, Vec<String>) {
+        // new snapshots come all the time: always asked again
+        let (session, asked, kept) = (Arc::clone(&self.session), table.to_string(), table.to_string());
+        self.fetch(PATIENCE, async move { session.versions(&asked).await }, move |known, versions| {
+            known.versions.insert(kept, versions);
+        });
+        self.known(|k| k.versions.get(table).cloned()).unwrap_or_default()
+    }
+
+    /// Candidates for the word before the cursor, and where it begins. `before` is the open text of earlier lines.
+    pub fn complete(&self, before: &str, line: &str, at: usize) -> (usize, Vec<String>) {
+        let typed = line.get(..at).unwrap_or(line);
+        if before.trim().is_empty()
+            && let Some(command) = typed.trim_start().strip_prefix('\\')
+        {
+            return self.command(typed, command);
+        }
+        let start = word_start(typed);
+        let word = typed.get(start..).unwrap_or_default();
+        let context = format!("{before}\n{}", typed.get(..start).unwrap_or_default());
+        let whole = format!("{before}\n{line}");
+        (start, self.sql(&context, &whole, word))
+    }
+
+    fn command(&self, typed: &str, command: &str) -> (usize, Vec<String>) {
+        let Some(space) = command.find(char::is_whitespace) else {
+            let start = typed.len() - command.len();
+            let names = commands::all().into_iter().flat_map(|c| c.names.iter().copied());
+            let mut found: Vec<String> = names.filter(|n| n.starts_with(command)).map(str::to_string).collect();
+            found.sort();
+            return (start, found);
+        };
+        let (name, rest) = command.split_at(space);
+        let Some(known) = commands::find(name) else { return (typed.len(), Vec::new()) };
+        let start = word_start(typed);
+        let word = typed.get(start..).unwrap_or_default();
+        let first = rest.trim_start().len() == word.len();
+        let found = match known.argument {
+            Argument::None | Argument::File => Vec::new(),
+            Argument::Words(words) => starting(word, words.iter().map(|w| (*w).to_string())),
+            Argument::Command => starting(word, commands::all().into_iter().map(|c| c.names[0].to_string())),
+            Argument::Table if first => self.relations(word),
+            Argument::Version if first => self.relations(word),
+            Argument::Version => {
+                let table = rest.split_whitespace().next().unwrap_or_default();
+                let (ids, tags) = self.versions(table);
+                let tags = tags.into_iter().map(|tag| format!("tag:{tag}"));
+                let ids = ids.into_iter().take(VERSIONS).map(|id| id.to_string());
+                starting(word, tags.chain(ids).chain(["ts".into(), "wm:".into(), "commit".into(), "latest".into()]))
+            }
+            Argument::Table => Vec::new(),
+            Argument::Sql => self.sql(typed.get(..start).unwrap_or_default(), rest, word),
+        };
+        (start, found)
+    }
+
+    fn sql(&self, context: &str, whole: &str, word: &str) -> Vec<String> {
+        match wanted(context) {
+            Wanted::Database => starting(word, self.databases().into_iter().map(|name| quoted_name(&name))),
+            Wanted::Relation => self.relations(word),
+            Wanted::Version(table) => {
+                let (ids, tags) = self.versions(&table);
+                let open = word.strip_prefix('\'').is_some();
+                let tags = tags.into_iter().map(|tag| format!("'{}'", tag.replace('\'', "''")));
+                let ids = ids.into_iter().take(VERSIONS).map(|id| id.to_string()).filter(|_| !open);
+                starting(word, ids.chain(tags))
+            }
+            Wanted::Tag(table) => {
+                let (_, tags) = self.versions(&table);
+                starting(word, tags.into_iter().map(|tag| format!("'{}'", tag.replace('\'', "''"))))
+            }
+            Wanted::Anything if word.contains('$') => self.relations(word),
+            Wanted::Anything => self.anything(whole, word),
+        }
+    }
+
+    /// Tables, databases with a dot, and `$` tables once there is a `$`.
+    fn relations(&self, word: &str) -> Vec<String> {
+        if let Some((table, system)) = word.split_once('$') {
+            let names = Session::system_tables().into_iter().map(|name| format!("{table}${name}"));
+            let word = format!("{table}${system}");
+            return starting(&word, names);
+        }
+        if let Some((database, _)) = word.split_once('.') {
+            let names = self.tables(Some(database)).into_iter();
+            return starting(word, names.map(|name| format!("{database}.{}", quoted_name(&name))));
+        }
+        let tables = self.tables(None).into_iter().map(|name| quoted_name(&name));
+        let databases = self.databases().into_iter().map(|name| format!("{}.", quoted_name(&name)));
+        starting(word, tables.chain(databases))
+    }
+
+    fn anything(&self, whole: &str, word: &str) -> Vec<String> {
+        let mentioned = mentioned(whole);
+        if let Some((owner, _)) = word.rsplit_once('.') {
+            let table = mentioned
+                .iter()
+                .find(|(table, alias)| {
+                    alias.as_deref() == Some(owner) || table == owner || table.ends_with(&format!(".{owner}"))
+                })
+                .map(|(table, _)| table.clone());
+            let columns = self.columns(&table.unwrap_or_else(|| owner.to_string()));
+            return starting(word, columns.into_iter().map(|column| format!("{owner}.{}", quoted_name(&column))));
+        }
+        if word.is_empty() && mentioned.is_empty() {
+            return Vec::new();
+        }
+        let mut found: Vec<String> = Vec::new();
+        for (table, _) in &mentioned {
+            found.extend(starting(word, self.columns(table).into_iter().map(|column| quoted_name(&column))));
+        }
+        if !word.is_empty() {
+            let lower = word.chars().any(char::is_lowercase);
+            let case = |k: &&str| if lower { k.to_lowercase() } else { (*k).to_string() };
+            found.extend(starting(word, KEYWORDS.iter().map(|k| case(&k))));
+            found.extend(self.relations(word));
+        }
+        let mut seen = std::collections::BTreeSet::new();
+        found.retain(|candidate| seen.insert(candidate.clone()));
+        found
+    }
+}
+
+/// Candidates that begin like the word, case aside; an open quote of a name matches the quoted name.
+fn starting(word: &str, names: impl Iterator<Item = String>) -> Vec<String> {
+    let word = word.to_lowercase();
+    let mut found: Vec<String> = names
+        .filter(|name| {
+            let lower = name.to_lowercase();
+            lower.starts_with(&word) || lower.trim_start_matches(['"', '\'']).starts_with(&word) && !word.is_empty()
+        })
+        .collect();
+    found.dedup();
+    found
+}
+
+/// Where the word before the end begins.
+fn word_start(typed: &str) -> usize {
+    let stops =
+        |c: char| c.is_whitespace() || matches!(c, ',' | '(' | ')' | '=' | '<' | '>' | '+' | '*' | '/' | ';' | '|');
+    let start = typed
+        .rfind(stops)
+        .map_or(0, |at| at + typed.get(at..).and_then(|t| t.chars().next()).map_or(1, char::len_utf8));
+    // a comparison such as `- 1`, and `--until`, are words too
+    start.min(typed.len())
+}
+
+/// The meaning of a place by the words before it.
+fn wanted(context: &str) -> Wanted {
+    let tokens: Vec<Token> =
+        lexed(context).into_iter().map(|(t, _)| t).filter(|t| !matches!(t, Token::Whitespace(_))).collect();
+    let upper = |token: &Token| match token {
+        Token::Word(word) if word.quote_style.is_none() => word.value.to_uppercase(),
+        Token::RArrow => "=>".to_string(),
+        Token::LParen => "(".to_string(),
+        Token::Comma => ",".to_string(),
+        _ => String::new(),
+    };
+    let words: Vec<String> = tokens.iter().rev().take(6).map(upper).collect();
+    let at = |i: usize| words.get(i).map(String::as_str).unwrap_or_default();
+    match (at(0), at(1), at(2)) {
+        ("OF", "AS", "VERSION" | "SYSTEM_VERSION") => Wanted::Version(last_table(&tokens)),
+        ("=>", "VERSION", "(") => Wanted::Version(last_table(&tokens)),
+        ("=>", "TAG", "(") => Wanted::Tag(last_table(&tokens)),
+        ("USE", ..) | ("IN" | "FROM", "TABLES", _) => Wanted::Database,
+        ("FROM" | "JOIN" | "TABLE" | "DESCRIBE" | "INTO", ..) => Wanted::Relation,
+        ("PARTITIONS", "SHOW", _) => Wanted::Relation,
+        _ => Wanted::Anything,
+    }
+}
+
+/// The table named last before a place.
+fn last_table(tokens: &[Token]) -> String {
+    let text: Vec<String> = tokens.iter().map(ToString::to_string).collect();
+    mentioned_in(tokens).pop().map(|(table, _)| table).unwrap_or_else(|| text.last().cloned().unwrap_or_default())
+}
+
+/// Tables after FROM, JOIN and TABLE with their aliases.
+fn mentioned(text: &str) -> Vec<(String, Option<String>)> {
+    let tokens: Vec<Token> =
+        lexed(text).into_iter().map(|(t, _)| t).filter(|t| !matches!(t, Token::Whitespace(_))).collect();
+    mentioned_in(&tokens)
+}
+
+fn mentioned_in(tokens: &[Token]) -> Vec<(String, Option<String>)> {
+    let mut found = Vec::new();
+    let mut i = 0;
+    let mut after = false;
+    while let Some(token) = tokens.get(i) {
+        i += 1;
+        let Token::Word(word) = token else {
+            after = after && matches!(token, Token::Comma);
+            continue;
+        };
+        let keyword = word.quote_style.is_none() && is_keyword(&word.value);
+        if keyword {
+            let upper = word.value.to_uppercase();
+            after = matches!(upper.as_str(), "FROM" | "JOIN" | "TABLE" | "DESCRIBE") || (after && upper == "AS");
+            continue;
+        }
+        if !after {
+            continue;
+        }
+        let mut name = word.value.clone();
+        while let (Some(Token::Period), Some(Token::Word(part))) = (tokens.get(i), tokens.get(i + 1)) {
+            name = format!("{name}.{}", part.value);
+            i += 2;
+        }
+        let mut next = i;
+        if matches!(tokens.get(next), Some(Token::Word(w)) if w.value.eq_ignore_ascii_case("as")) {
+            next += 1;
+        }
+        let alias = match tokens.get(next) {
+            Some(Token::Word(alias)) if !is_keyword(&alias.value) => {
+                i = next + 1;
+                Some(alias.value.clone())
+            }
+            _ => None,
+        };
+        found.push((name, alias));
+        after = matches!(tokens.get(i), Some(Token::Comma));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn place_tells_what_is_wanted() {
+        let cases = [
+            ("select * from ", Wanted::Relation),
+            ("select * from a join ", Wanted::Relation),
+            ("describe ", Wanted::Relation),
+            ("pin table ", Wanted::Relation),
+            ("use ", Wanted::Database),
+            ("show tables in ", Wanted::Database),
+            ("select * from pay.t version as of ", Wanted::Version("pay.t".into())),
+            ("select * from t at (tag => ", Wanted::Tag("t".into())),
+            ("select * from t where ", Wanted::Anything),
+            ("select ", Wanted::Anything),
+        ];
+        for (context, expected) in cases {
+            assert_eq!(wanted(context), expected, "{context}");
+        }
+    }
+
+    #[test]
+    fn tables_and_aliases_are_found() {
+        let found = mentioned("select x. from pay.a x join \"B\" as y on x.i = y.i, c");
+        assert_eq!(found, [("pay.a".to_string(), Some("x".to_string())), ("B".to_string(), Some("y".to_string()))]);
+        assert_eq!(mentioned("select 1 from a, b where c"), [("a".to_string(), None), ("b".to_string(), None)]);
+    }
+
+    #[test]
+    fn words_begin_after_marks() {
+        assert_eq!(word_start("select a,b"), 9);
+        assert_eq!(word_start("from t$sn"), 5);
+        assert_eq!(word_start("where (订单"), 7);
+        assert_eq!(
+            starting("Se", ["select".to_string(), "SET".to_string(), "x".to_string()].into_iter()),
+            ["select", "SET"]
+        );
+        assert_eq!(starting("订", ["\"订单\"".to_string()].into_iter()), ["\"订单\""]);
+    }
+}

@@ -1,0 +1,52 @@
+//! Exit codes, the same for the shell, scripts and subcommands.
+
+use crate::error::{Error, ErrorKind};
+
+/// Done.
+pub const DONE: u8 = 0;
+/// SQL or run error.
+pub const FAILED: u8 = 1;
+/// Usage, missing file.
+pub const USAGE: u8 = 2;
+/// Pin lost or expired, data file lost.
+pub const LOST: u8 = 4;
+/// Timeout or budget.
+pub const LIMIT: u8 = 5;
+/// Ctrl-C.
+pub const INTERRUPTED: u8 = 130;
+
+/// The exit code of an error.
+pub fn code_of(error: &Error) -> u8 {
+    match error.code() {
+        "Interrupted" => INTERRUPTED,
+        "Usage" | "FileNotFound" => USAGE,
+        "SnapshotExpired" | "PinLost" | "DataFileMissing" => LOST,
+        _ if error.kind() == ErrorKind::Exhausted => LIMIT,
+        _ => FAILED,
+    }
+}
+
+/// Ends the program at once; the terminal is not in raw mode while statements run.
+pub fn now(code: u8) -> ! {
+    super::progress::clear();
+    std::process::exit(i32::from(code))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_have_the_exit_codes_promised() {
+        let cases = [
+            (Error::invalid("x"), FAILED),
+            (Error::not_found("x").with_code("SnapshotExpired"), LOST),
+            (Error::not_found("x").with_code("DataFileMissing"), LOST),
+            (Error::exhausted("x").with_code("Timeout"), LIMIT),
+            (super::super::interrupt::interrupted(), INTERRUPTED),
+        ];
+        for (error, code) in cases {
+            assert_eq!(code_of(&error), code, "{error:?}");
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! The history of the prompt: in the state directory, for its owner only, without secrets.
+
+use std::fs::{self, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Entries kept.
+pub const ENTRIES: usize = 10_000;
+
+/// `$XDG_STATE_HOME/lakepin/history`, else `~/.local/state/lakepin/history`.
+pub fn path() -> Option<PathBuf> {
+    if let Some(chosen) = std::env::var_os("LAKEPIN_HISTORY") {
+        return (!chosen.is_empty()).then(|| PathBuf::from(chosen));
+    }
+    let state = dirs::state_dir().or_else(dirs::data_local_dir)?;
+    Some(state.join("lakepin").join("history"))
+}
+
+/// Makes the file, with mode 0600, if it is not there; takes rights away from others if it is.
+pub fn prepare(path: &Path) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let mut options = OpenOptions::new();
+    options.create(true).append(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+        options.mode(0o600);
+        let file = options.open(path)?;
+        file.set_permissions(fs::Permissions::from_mode(0o600))?;
+    }
+    #[cfg(not(unix))]
+    options.open(path)?;
+    Ok(())
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn history_is_its_owners_only() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a/b/history");
+        prepare(&path).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        prepare(&path).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+}

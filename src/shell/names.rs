@@ -1,0 +1,67 @@
+//! Names in the statements that commands make.
+
+use super::variables::quoted;
+use crate::error::{Error, Result};
+
+/// A name as SQL reads it: quoted unless it is a plain word.
+pub fn quoted_name(name: &str) -> String {
+    let mut chars = name.chars();
+    let plain = chars.next().is_some_and(|c| c.is_ascii_lowercase() || c == '_')
+        && chars.all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+    if plain { name.to_string() } else { quoted(name, '"') }
+}
+
+/// `db.t` with both parts quoted where they must be.
+pub fn quoted_path(path: &str) -> String {
+    match path.split_once('.') {
+        Some((database, table)) => format!("{}.{}", quoted_name(database), quoted_name(table)),
+        None => quoted_name(path),
+    }
+}
+
+/// The system table of a table as the user wrote it: `t`, `db.t`, `"a b"`, `t@v3`.
+pub fn system_table(table: &str, system: &str) -> Result<String> {
+    let table = table.trim().trim_end_matches(';');
+    if table.is_empty() {
+        return Err(Error::invalid("which table?").with_code("Usage"));
+    }
+    let (body, quote) = match table.strip_suffix('"') {
+        Some(body) => (body, "\""),
+        None => match table.strip_suffix('`') {
+            Some(body) => (body, "`"),
+            None => (table, ""),
+        },
+    };
+    Ok(match body.rsplit_once('@') {
+        Some((base, selector)) => format!("{base}${system}@{selector}{quote}"),
+        None => format!("{body}${system}{quote}"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn system_tables_are_named_inside_quotes_and_before_selectors() {
+        let cases = [
+            ("t", "t$files"),
+            ("pay.t;", "pay.t$files"),
+            ("\"a b\"", "\"a b$files\""),
+            ("db.`a-b`", "db.`a-b$files`"),
+            ("t@v3", "t$files@v3"),
+        ];
+        for (table, expected) in cases {
+            assert_eq!(system_table(table, "files").unwrap(), expected);
+        }
+        assert!(system_table(" ", "files").is_err());
+    }
+
+    #[test]
+    fn names_are_quoted_when_they_must_be() {
+        assert_eq!(quoted_path("pay.dwd_1"), "pay.dwd_1");
+        assert_eq!(quoted_path("pay.订单"), "pay.\"订单\"");
+        assert_eq!(quoted_name("Order"), "\"Order\"");
+        assert_eq!(quoted_name("1a"), "\"1a\"");
+    }
+}

@@ -1,0 +1,60 @@
+//! A Markdown table; it streams, so columns are not padded.
+
+use std::io::{self, Write};
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+
+use super::value::{Times, is_numeric, text};
+use super::width::escaped;
+use super::{Renderer, Style};
+
+/// Rows as lines of a Markdown table.
+pub struct Markdown {
+    schema: SchemaRef,
+    style: Style,
+}
+
+impl Markdown {
+    /// The table of a schema.
+    pub fn new(schema: &SchemaRef, style: Style) -> Self {
+        Self { schema: schema.clone(), style }
+    }
+}
+
+fn cell(text: &str) -> String {
+    let text = text.replace('\\', "\\\\").replace('|', "\\|").replace("\r\n", "<br>").replace('\n', "<br>");
+    escaped(&text)
+}
+
+impl Renderer for Markdown {
+    fn begin(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        let fields = self.schema.fields();
+        let heads: Vec<String> = fields.iter().map(|f| cell(f.name())).collect();
+        let rules: Vec<&str> = fields.iter().map(|f| if is_numeric(f.data_type()) { "---:" } else { "---" }).collect();
+        writeln!(out, "| {} |\n| {} |", heads.join(" | "), rules.join(" | "))
+    }
+
+    fn batch(&mut self, batch: &RecordBatch, out: &mut dyn Write) -> io::Result<()> {
+        let times = Times { between: ' ', zone: self.style.zone };
+        for row in 0..batch.num_rows() {
+            let mut line = String::from("|");
+            for column in batch.columns() {
+                let mut value = String::new();
+                line.push(' ');
+                if text(column.as_ref(), row, times, &mut value)? {
+                    line.push_str(&cell(&value));
+                } else {
+                    line.push_str(&self.style.null);
+                }
+                line.push_str(" |");
+            }
+            writeln!(out, "{line}")?;
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, _out: &mut dyn Write) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,129 @@
+//! Batches to text, one file a format. Every format streams: what it holds is bounded by its own rule (rows measured
+//! for widths, rows shown of a capped table), never by the result.
+//!
+//! | file | gives |
+//! |---|---|
+//! | `value` | one cell as text or JSON |
+//! | `width` | display cells of text, cutting, escaping |
+//! | `table` | a grid that fits the terminal, or records when it does not |
+//! | `vertical` | one line a column |
+//! | `csv` (and tsv), `json` (and ndjson), `markdown` | what the name says |
+//! | `blocks` | plans and other texts of several lines |
+
+mod blocks;
+mod csv;
+mod json;
+mod markdown;
+mod table;
+pub mod value;
+mod vertical;
+pub mod width;
+
+use std::io::{self, Write};
+
+use arrow::array::RecordBatch;
+use arrow::array::timezone::Tz;
+use arrow::datatypes::SchemaRef;
+use clap::ValueEnum;
+
+pub use table::{Expanded, Limits};
+
+/// How results are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// A grid.
+    Table,
+    /// Comma-separated, with header.
+    Csv,
+    /// Tab-separated, with header.
+    Tsv,
+    /// One array of objects.
+    Json,
+    /// One object a line.
+    Ndjson,
+    /// A Markdown table.
+    Markdown,
+    /// One line a column.
+    Vertical,
+}
+
+impl Format {
+    /// Whether standard output holds rows only.
+    pub fn is_data(self) -> bool {
+        matches!(self, Self::Csv | Self::Tsv | Self::Json | Self::Ndjson)
+    }
+
+    /// The name users type.
+    pub fn name(self) -> String {
+        self.to_possible_value().map(|v| v.get_name().to_string()).unwrap_or_default()
+    }
+
+    /// The format of a name.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::from_str(name, true).ok()
+    }
+
+    /// All names.
+    pub fn names() -> Vec<String> {
+        Self::value_variants().iter().map(|f| f.name()).collect()
+    }
+}
+
+/// How cells look.
+#[derive(Debug, Clone)]
+pub struct Style {
+    /// What stands for NULL in tables.
+    pub null: String,
+    /// Zone of `TIMESTAMP WITH LOCAL TIME ZONE` in tables; data formats write UTC.
+    pub zone: Option<Tz>,
+    /// Whether NULL is dimmed and heads are bold.
+    pub color: bool,
+    /// Borders of `+`, `-` and `|`.
+    pub ascii: bool,
+    /// Display cells after which a cell of a table is cut, 0 for never.
+    pub cell_width: usize,
+}
+
+impl Default for Style {
+    fn default() -> Self {
+        Self { null: "NULL".to_string(), zone: None, color: false, ascii: false, cell_width: 60 }
+    }
+}
+
+/// One result on its way to a writer.
+pub trait Renderer: Send {
+    /// Before the first batch.
+    fn begin(&mut self, out: &mut dyn Write) -> io::Result<()>;
+    /// One batch.
+    fn batch(&mut self, batch: &RecordBatch, out: &mut dyn Write) -> io::Result<()>;
+    /// After the last batch.
+    fn end(&mut self, out: &mut dyn Write) -> io::Result<()>;
+}
+
+/// The renderer of a format. `limits` only matter to tables and records.
+pub fn renderer(format: Format, schema: &SchemaRef, style: &Style, limits: Limits) -> Box<dyn Renderer> {
+    match format {
+        Format::Table if blocks::are_texts(schema) => Box::new(blocks::Blocks),
+        Format::Table => Box::new(table::Table::new(schema, style.clone(), limits)),
+        Format::Vertical => {
+            Box::new(table::Table::new(schema, style.clone(), Limits { expanded: Expanded::On, ..limits }))
+        }
+        Format::Csv => Box::new(csv::Delimited::csv(schema)),
+        Format::Tsv => Box::new(csv::Delimited::tsv(schema)),
+        Format::Json => Box::new(json::Json::array(schema)),
+        Format::Ndjson => Box::new(json::Json::lines(schema)),
+        Format::Markdown => Box::new(markdown::Markdown::new(schema, style.clone())),
+    }
+}
+
+/// A whole small result as text.
+#[cfg(test)]
+pub fn to_text(format: Format, batches: &[RecordBatch], style: &Style, limits: Limits) -> String {
+    let schema = batches[0].schema();
+    let mut renderer = renderer(format, &schema, style, limits);
+    let mut out = Vec::new();
+    renderer.begin(&mut out).unwrap();
+    batches.iter().for_each(|batch| renderer.batch(batch, &mut out).unwrap());
+    renderer.end(&mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}

@@ -1,0 +1,378 @@
+//! A grid of rows, as wide as what it holds. On a terminal only the first and last rows of a long result are shown,
+//! and records take the place of a grid that does not fit.
+
+use std::collections::VecDeque;
+use std::io::{self, Write};
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+
+use super::value::{Times, is_numeric, text};
+use super::vertical::{Records, VALUE_WIDTH};
+use super::width::{escaped, fitted, grouped, width};
+use super::{Renderer, Style};
+
+/// Rows measured for the widths of a grid without cap.
+const MEASURED_ROWS: usize = 1000;
+
+/// Records or a grid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expanded {
+    /// Always records.
+    On,
+    /// Always a grid.
+    Off,
+    /// Records when the grid is wider than the terminal.
+    Auto,
+}
+
+/// What limits a table.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Rows to show, first and last halves; None: all.
+    pub rows: Option<usize>,
+    /// Cells of the terminal; None: not a terminal.
+    pub width: Option<usize>,
+    /// Records or a grid.
+    pub expanded: Expanded,
+}
+
+impl Limits {
+    /// No limits: not a terminal.
+    #[cfg(test)]
+    pub const NONE: Self = Self { rows: None, width: None, expanded: Expanded::Auto };
+}
+
+/// One cell, ready to show.
+#[derive(Debug, Clone)]
+pub struct Cell {
+    text: String,
+    null: bool,
+}
+
+impl Cell {
+    /// With colour codes, which take no display cells.
+    pub fn shown(&self, style: &Style) -> String {
+        if self.null && style.color { format!("\x1b[2m{}\x1b[0m", self.text) } else { self.text.clone() }
+    }
+}
+
+/// Cells of a row.
+#[derive(Debug, Clone)]
+pub struct Row {
+    /// One a column.
+    pub cells: Vec<Cell>,
+}
+
+/// A table on its way.
+pub struct Table {
+    names: Vec<String>,
+    right: Vec<bool>,
+    style: Style,
+    limits: Limits,
+    rows: u64,
+    head: Vec<Row>,
+    tail: VecDeque<Row>,
+    flow: Flow,
+}
+
+/// How rows of a table without cap are written.
+enum Flow {
+    /// Not yet: widths are being measured.
+    Measuring,
+    /// As lines of these widths.
+    Grid(Vec<usize>),
+    /// As records.
+    Records(Records),
+}
+
+impl Table {
+    /// A table of these columns.
+    pub fn new(schema: &SchemaRef, style: Style, limits: Limits) -> Self {
+        Self {
+            names: schema.fields().iter().map(|f| escaped(f.name())).collect(),
+            right: schema.fields().iter().map(|f| is_numeric(f.data_type())).collect(),
+            style,
+            limits,
+            rows: 0,
+            head: Vec::new(),
+            tail: VecDeque::new(),
+            flow: Flow::Measuring,
+        }
+    }
+
+    fn row(&self, batch: &RecordBatch, row: usize, cell_width: usize) -> io::Result<Row> {
+        let times = Times { between: ' ', zone: self.style.zone };
+        let mut cells = Vec::with_capacity(batch.num_columns());
+        for column in batch.columns() {
+            let mut value = String::new();
+            cells.push(if text(column.as_ref(), row, times, &mut value)? {
+                // a string that looks like NULL is quoted, so the two can be told apart
+                let text = if value == self.style.null { format!("'{value}'") } else { fitted(&value, cell_width) };
+                Cell { text, null: false }
+            } else {
+                Cell { text: self.style.null.clone(), null: true }
+            });
+        }
+        Ok(Row { cells })
+    }
+
+    fn measure(&self) -> Vec<usize> {
+        let mut widths: Vec<usize> = self.names.iter().map(|n| width(n)).collect();
+        for row in self.head.iter().chain(&self.tail) {
+            for (wide, cell) in widths.iter_mut().zip(&row.cells) {
+                *wide = (*wide).max(width(&cell.text));
+            }
+        }
+        widths
+    }
+
+    fn rule(&self, widths: &[usize], [line, left, middle, right]: [&str; 4], out: &mut dyn Write) -> io::Result<()> {
+        let parts: Vec<String> = widths.iter().map(|w| line.repeat(w + 2)).collect();
+        writeln!(out, "{left}{}{right}", parts.join(middle))
+    }
+
+    fn top(&self, widths: &[usize], out: &mut dyn Write) -> io::Result<()> {
+        let ascii = self.style.ascii;
+        self.rule(widths, if ascii { ["-", "+", "+", "+"] } else { ["─", "┌", "┬", "┐"] }, out)?;
+        let bar = self.bar();
+        let mut line = String::from(bar);
+        for ((name, wide), right) in self.names.iter().zip(widths).zip(&self.right) {
+            let shown = if self.style.color { format!("\x1b[1m{name}\x1b[0m") } else { name.clone() };
+            push_cell(&mut line, &shown, width(name), *wide, *right);
+            line.push_str(bar);
+        }
+        writeln!(out, "{line}")?;
+        self.rule(widths, if ascii { ["-", "+", "+", "+"] } else { ["─", "├", "┼", "┤"] }, out)
+    }
+
+    fn bar(&self) -> &'static str {
+        if self.style.ascii { "|" } else { "│" }
+    }
+
+    fn line(&self, row: &Row, widths: &[usize], out: &mut dyn Write) -> io::Result<()> {
+        let bar = self.bar();
+        let mut line = String::from(bar);
+        for ((cell, wide), right) in row.cells.iter().zip(widths).zip(&self.right) {
+            push_cell(&mut line, &cell.shown(&self.style), width(&cell.text), *wide, *right);
+            line.push_str(bar);
+        }
+        writeln!(out, "{line}")
+    }
+
+    fn bottom(&self, widths: &[usize], out: &mut dyn Write) -> io::Result<()> {
+        self.rule(widths, if self.style.ascii { ["-", "+", "+", "+"] } else { ["─", "└", "┴", "┘"] }, out)
+    }
+
+    /// The rows between head and tail, stated.
+    fn gap(&self) -> Option<String> {
+        let shown = (self.head.len() + self.tail.len()) as u64;
+        (self.rows > shown).then(|| format!("… {} more rows …", grouped(self.rows - shown)))
+    }
+
+    fn grid(&self, widths: &[usize], out: &mut dyn Write) -> io::Result<()> {
+        self.top(widths, out)?;
+        for row in &self.head {
+            self.line(row, widths, out)?;
+        }
+        if let Some(gap) = self.gap() {
+            let inner = widths.iter().map(|w| w + 3).sum::<usize>().saturating_sub(1);
+            let pad = inner.saturating_sub(width(&gap));
+            let left = pad / 2;
+            writeln!(out, "{bar}{:left$}{gap}{:right$}{bar}", "", "", bar = self.bar(), right = pad - left)?;
+        }
+        for row in &self.tail {
+            self.line(row, widths, out)?;
+        }
+        self.bottom(widths, out)
+    }
+
+    fn records(&self, out: &mut dyn Write) -> io::Result<()> {
+        let records = Records::new(self.names.clone(), self.style.clone());
+        for (row, number) in self.head.iter().zip(1..) {
+            records.write(number, row, out)?;
+        }
+        if let Some(gap) = self.gap() {
+            writeln!(out, "{gap}")?;
+        }
+        let first = self.rows + 1 - self.tail.len() as u64;
+        for (row, number) in self.tail.iter().zip(first..) {
+            records.write(number, row, out)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the measured rows and lets the others follow as they come.
+    fn start_flow(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        let widths = self.measure();
+        let records = match self.limits.expanded {
+            Expanded::On => true,
+            Expanded::Off => false,
+            Expanded::Auto => self.too_wide(&widths),
+        };
+        if records {
+            self.records(out)?;
+            self.flow = Flow::Records(Records::new(self.names.clone(), self.style.clone()));
+        } else {
+            self.top(&widths, out)?;
+            for row in &self.head {
+                self.line(row, &widths, out)?;
+            }
+            self.flow = Flow::Grid(widths);
+        }
+        self.head = Vec::new();
+        Ok(())
+    }
+
+    /// Whether the grid is wider than the terminal.
+    fn too_wide(&self, widths: &[usize]) -> bool {
+        let wide = widths.iter().map(|w| w + 3).sum::<usize>() + 1;
+        self.limits.width.is_some_and(|terminal| wide > terminal)
+    }
+}
+
+fn push_cell(line: &mut String, shown: &str, has: usize, wide: usize, right: bool) {
+    let pad = " ".repeat(wide.saturating_sub(has));
+    line.push(' ');
+    if right {
+        line.push_str(&pad);
+        line.push_str(shown);
+    } else {
+        line.push_str(shown);
+        line.push_str(&pad);
+    }
+    line.push(' ');
+}
+
+impl Renderer for Table {
+    fn begin(&mut self, _out: &mut dyn Write) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn batch(&mut self, batch: &RecordBatch, out: &mut dyn Write) -> io::Result<()> {
+        let records = self.limits.expanded == Expanded::On;
+        let cell_width = if records && self.style.cell_width > 0 { VALUE_WIDTH } else { self.style.cell_width };
+        if let Some(cap) = self.limits.rows {
+            let cap = cap.max(2);
+            // rows that can no longer be among the last ones need not be made
+            let keep = cap - cap / 2;
+            for row in 0..batch.num_rows() {
+                self.rows += 1;
+                if self.head.len() < cap && self.tail.is_empty() {
+                    self.head.push(self.row(batch, row, cell_width)?);
+                    continue;
+                }
+                if self.tail.is_empty() {
+                    self.tail.extend(self.head.drain(cap / 2..));
+                }
+                if batch.num_rows() - row <= keep {
+                    if self.tail.len() == keep {
+                        self.tail.pop_front();
+                    }
+                    self.tail.push_back(self.row(batch, row, cell_width)?);
+                }
+            }
+            return Ok(());
+        }
+        for row in 0..batch.num_rows() {
+            self.rows += 1;
+            let row = self.row(batch, row, cell_width)?;
+            match &self.flow {
+                Flow::Grid(widths) => self.line(&row, widths, out)?,
+                Flow::Records(records) => records.write(self.rows, &row, out)?,
+                Flow::Measuring => {
+                    self.head.push(row);
+                    if self.head.len() == MEASURED_ROWS {
+                        self.start_flow(out)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        match &self.flow {
+            Flow::Grid(widths) => return self.bottom(widths, out),
+            Flow::Records(_) => return Ok(()),
+            Flow::Measuring => {}
+        }
+        let widths = self.measure();
+        let records = match self.limits.expanded {
+            Expanded::On => true,
+            Expanded::Off => false,
+            Expanded::Auto => self.rows > 0 && self.too_wide(&widths),
+        };
+        if records { self.records(out) } else { self.grid(&widths, out) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{ArrayRef, Int64Array, StringArray};
+
+    use super::super::{Format, to_text};
+    use super::*;
+
+    fn batch(n: i64) -> RecordBatch {
+        let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(1..=n));
+        let names: ArrayRef = Arc::new(StringArray::from_iter_values((1..=n).map(|i| format!("row {i}"))));
+        RecordBatch::try_from_iter([("id", ids), ("name", names)]).unwrap()
+    }
+
+    fn shown(batches: &[RecordBatch], limits: Limits) -> String {
+        to_text(Format::Table, batches, &Style::default(), limits)
+    }
+
+    #[test]
+    fn wide_characters_and_null_stay_in_their_columns() {
+        let names: ArrayRef = Arc::new(StringArray::from(vec![
+            Some("订单"),
+            Some("👨‍👩‍👧"),
+            Some("e\u{301}"),
+            Some("a\tb"),
+            None,
+            Some("NULL"),
+            Some(""),
+        ]));
+        let batch = RecordBatch::try_from_iter([("名", names)]).unwrap();
+        let text = shown(&[batch], Limits::NONE);
+        assert_eq!(
+            text,
+            "┌────────┐\n│ 名     │\n├────────┤\n│ 订单   │\n│ 👨‍👩‍👧     │\n│ e\u{301}      │\n│ a\\tb   │\n│ NULL   │\n│ 'NULL' │\n│        │\n└────────┘\n"
+        );
+    }
+
+    #[test]
+    fn capped_table_shows_both_ends_and_counts_the_rest() {
+        let limits = Limits { rows: Some(4), width: Some(80), expanded: Expanded::Auto };
+        let text = shown(&[batch(7), batch(3), batch(1)], limits);
+        let ids: Vec<&str> =
+            text.lines().filter(|l| l.starts_with("│ ")).map(|l| l.split_whitespace().nth(1).unwrap()).collect();
+        assert_eq!(ids, ["id", "1", "2", "3", "1"]);
+        assert!(text.contains("… 7 more rows …"), "{text}");
+        assert!(!shown(&[batch(4)], limits).contains("more rows"));
+        let five = shown(&[batch(5)], limits);
+        assert!(five.contains("… 1 more rows …") && five.contains("row 5") && five.contains("row 4"), "{five}");
+    }
+
+    #[test]
+    fn too_wide_for_the_terminal_becomes_records() {
+        let limits = Limits { rows: Some(40), width: Some(10), expanded: Expanded::Auto };
+        let text = shown(&[batch(2)], limits);
+        assert_eq!(text.lines().next().unwrap(), "─[ 1 ]──────────");
+        assert!(text.contains("name │ row 2"), "{text}");
+        assert!(shown(&[batch(2)], Limits { expanded: Expanded::Off, ..limits }).starts_with('┌'));
+    }
+
+    #[test]
+    fn long_results_without_cap_are_complete() {
+        let all: Vec<RecordBatch> = (0..5).map(|_| batch(700)).collect();
+        assert_eq!(shown(&all, Limits::NONE).lines().count(), 3500 + 4);
+        let records = shown(&all, Limits { expanded: Expanded::On, ..Limits::NONE });
+        assert_eq!(records.lines().count(), 3500 * 3);
+        assert!(records.contains("─[ 3500 ]"));
+    }
+}

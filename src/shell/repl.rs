@@ -1,0 +1,192 @@
+//! The prompt: a line editor on the main thread, statements on the runtime.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Instant;
+
+use rustyline::completion::{Completer, FilenameCompleter, Pair};
+use rustyline::error::ReadlineError;
+use rustyline::highlight::{CmdKind, Highlighter};
+use rustyline::hint::Hinter;
+use rustyline::history::FileHistory;
+use rustyline::validate::Validator;
+use rustyline::{ColorMode, CompletionType, Config, Context, Editor, Helper};
+use tokio::runtime::Runtime;
+
+use super::commands::{self, Argument};
+use super::complete::Completion;
+use super::exit;
+use super::highlight::highlighted;
+use super::history;
+use super::input::Input;
+use super::interrupt::TWICE;
+use super::prompt::prompt;
+use super::redact::redacted;
+use super::report::eprint;
+use super::state::Shell;
+
+/// What helps while a line is typed.
+struct Typing {
+    completion: Completion,
+    files: FilenameCompleter,
+    /// Open text of earlier lines.
+    before: String,
+    color: bool,
+}
+
+impl Completer for Typing {
+    type Candidate = Pair;
+
+    fn complete(&self, line: &str, at: usize, context: &Context<'_>) -> rustyline::Result<(usize, Vec<Pair>)> {
+        if wants_file(line.get(..at).unwrap_or(line)) {
+            return self.files.complete(line, at, context);
+        }
+        let (start, found) = self.completion.complete(&self.before, line, at);
+        Ok((start, found.into_iter().map(|text| Pair { display: text.clone(), replacement: text }).collect()))
+    }
+}
+
+fn wants_file(typed: &str) -> bool {
+    let Some(command) = typed.trim_start().strip_prefix('\\') else { return false };
+    command
+        .split_once(char::is_whitespace)
+        .and_then(|(name, _)| commands::find(name))
+        .is_some_and(|command| command.argument == Argument::File)
+}
+
+impl Highlighter for Typing {
+    fn highlight<'l>(&self, line: &'l str, _at: usize) -> Cow<'l, str> {
+        if self.color { Cow::Owned(highlighted(line)) } else { Cow::Borrowed(line) }
+    }
+
+    fn highlight_char(&self, _line: &str, _at: usize, kind: CmdKind) -> bool {
+        self.color && kind != CmdKind::MoveCursor
+    }
+}
+
+impl Hinter for Typing {
+    type Hint = String;
+}
+
+impl Validator for Typing {}
+
+impl Helper for Typing {}
+
+type Lines = Editor<Typing, FileHistory>;
+
+fn editor(shell: &Shell, runtime: &Runtime) -> rustyline::Result<Lines> {
+    let config = Config::builder()
+        .max_history_size(history::ENTRIES)?
+        .history_ignore_dups(true)?
+        .history_ignore_space(true)
+        .completion_type(CompletionType::List)
+        .color_mode(if shell.terminal.color { ColorMode::Enabled } else { ColorMode::Disabled })
+        .auto_add_history(false)
+        .build();
+    let mut editor = Lines::with_history(config.clone(), FileHistory::with_config(&config))?;
+    editor.set_helper(Some(typing(shell, runtime)));
+    Ok(editor)
+}
+
+fn typing(shell: &Shell, runtime: &Runtime) -> Typing {
+    let completion = Completion::new(Arc::clone(&shell.session), runtime.handle().clone());
+    completion.warm();
+    Typing { completion, files: FilenameCompleter::new(), before: String::new(), color: shell.terminal.color }
+}
+
+/// Reads and runs lines until the user leaves; the exit code.
+pub fn run(shell: &mut Shell, runtime: &Runtime) -> u8 {
+    let mut editor = match editor(shell, runtime) {
+        Ok(editor) => editor,
+        Err(e) => {
+            eprint(&format!("error[Terminal]: cannot use the terminal: {e}\n"));
+            return exit::FAILED;
+        }
+    };
+    let kept = history::path().filter(|path| match history::prepare(path) {
+        Ok(()) => true,
+        Err(e) => {
+            eprint(&format!("notice: the history is not kept: {e} ({})\n", path.display()));
+            false
+        }
+    });
+    if let Some(path) = &kept {
+        let _ = editor.load_history(path);
+        shell.history = editor.history().iter().cloned().collect();
+    }
+    let mut input = Input::new();
+    let mut entry = String::new();
+    let mut number = 0;
+    let mut interrupted: Option<Instant> = None;
+    while shell.quit.is_none() {
+        let plain = prompt(
+            &shell.session.database(),
+            &shell.session.session_pins(),
+            &shell.session.time_zone(),
+            input.is_open(),
+        );
+        let styled = if shell.terminal.color { format!("\x1b[1m{plain}\x1b[0m") } else { plain.clone() };
+        if let Some(helper) = editor.helper_mut() {
+            if std::mem::take(&mut shell.names_changed) {
+                *helper = typing(shell, runtime);
+            }
+            helper.before = input.open_text().to_string();
+        }
+        match editor.readline(&(plain, styled)) {
+            Ok(line) => {
+                interrupted = None;
+                if !entry.is_empty() {
+                    entry.push('\n');
+                }
+                entry.push_str(&line);
+                input.push(&line);
+                while let Some(piece) = input.next() {
+                    runtime.block_on(shell.piece(piece, "", &mut number));
+                    if shell.quit.is_some() {
+                        break;
+                    }
+                }
+                if !input.is_open() || shell.quit.is_some() {
+                    remember(&mut editor, shell, kept.as_deref(), &std::mem::take(&mut entry));
+                }
+            }
+            Err(ReadlineError::Interrupted) => {
+                let empty = !input.is_open();
+                input.clear();
+                entry.clear();
+                if empty && interrupted.is_some_and(|last| last.elapsed() < TWICE) {
+                    return exit::INTERRUPTED;
+                }
+                interrupted = Some(Instant::now());
+            }
+            Err(ReadlineError::Eof) if input.is_open() => {
+                // Ctrl-D in an open statement leaves it, not the shell
+                input.clear();
+                entry.clear();
+            }
+            Err(ReadlineError::Eof) => break,
+            Err(ReadlineError::Signal(_)) => {}
+            Err(e) => {
+                eprint(&format!("error[Terminal]: {e}\n"));
+                return exit::FAILED;
+            }
+        }
+    }
+    shell.exit_code()
+}
+
+fn remember(editor: &mut Lines, shell: &mut Shell, path: Option<&std::path::Path>, entry: &str) {
+    if entry.trim().is_empty() || entry.starts_with(char::is_whitespace) {
+        return;
+    }
+    let entry = redacted(entry.trim_end());
+    if shell.history.last() == Some(&entry) {
+        return;
+    }
+    shell.history.push(entry.clone());
+    if editor.add_history_entry(entry).unwrap_or(false)
+        && let Some(path) = path
+    {
+        let _ = editor.append_history(path);
+    }
+}

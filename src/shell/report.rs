@@ -1,0 +1,127 @@
+//! Errors for people: code, place, the line with a caret, what to do; always on standard error.
+
+use std::error::Error as _;
+use std::fmt::Write as _;
+use std::io::Write as _;
+
+use super::render::width::{escaped, width};
+use crate::error::Error;
+
+/// The text an error speaks of.
+#[derive(Debug, Clone, Default)]
+pub struct Source {
+    /// The statement as it was run.
+    pub text: String,
+    /// Its line in a script, from 1; 1 at the prompt.
+    pub line: u64,
+    /// Name of the script and number of the statement, when there are several.
+    pub origin: String,
+}
+
+/// The error as text.
+pub fn describe(error: &Error, source: Option<&Source>, color: bool) -> String {
+    let fact = |name: &str| error.context().iter().find(|(n, _)| *n == name).and_then(|(_, v)| v.parse::<u64>().ok());
+    let place = fact("line").zip(fact("column"));
+    let mut out = String::new();
+    let (red, off) = if color { ("\x1b[1;31m", "\x1b[0m") } else { ("", "") };
+    let _ = write!(out, "{red}error[{}]{off}", error.code());
+    if let Some(source) = source {
+        if !source.origin.is_empty() {
+            let _ = write!(out, " {}", source.origin);
+        }
+        match place {
+            Some((line, column)) => drop(write!(out, " line {}:{column}", source.line.max(1) + line - 1)),
+            None if !source.origin.is_empty() => drop(write!(out, " line {}", source.line.max(1))),
+            None => {}
+        }
+    }
+    let _ = writeln!(out, ": {}", error.message());
+    if let (Some(source), Some((line, column))) = (source, place) {
+        let line_text = usize::try_from(line.saturating_sub(1)).ok().and_then(|at| source.text.lines().nth(at));
+        if let Some(line_text) = line_text {
+            out.push_str(&caret(line_text, usize::try_from(column.saturating_sub(1)).unwrap_or(0)));
+        }
+    }
+    for (name, value) in error.context() {
+        if !matches!(*name, "line" | "column") {
+            let _ = writeln!(out, "  {name}: {}", escaped(value));
+        }
+    }
+    if let Some(hint) = error.hint() {
+        let _ = writeln!(out, "hint: {hint}");
+    }
+    out
+}
+
+/// The line and a caret under the character, shortened around it when it is long.
+fn caret(line: &str, at: usize) -> String {
+    let chars: Vec<char> = line.chars().collect();
+    let from = if at > 60 { at - 40 } else { 0 };
+    let to = chars.len().min(from + 100);
+    let part = |a: usize, b: usize| escaped(&chars.get(a..b.max(a)).unwrap_or_default().iter().collect::<String>());
+    let lead = if from > 0 { "…" } else { "" };
+    let trail = if to < chars.len() { "…" } else { "" };
+    let indent = width(lead) + width(&part(from, at.min(to)));
+    format!("  {lead}{}{trail}\n  {}^\n", part(from, to), " ".repeat(indent))
+}
+
+/// Everything known about an error: its causes too.
+pub fn verbose(error: &Error) -> String {
+    let mut out = format!("{:?} error[{}]: {}\n", error.kind(), error.code(), error.message());
+    for (name, value) in error.context() {
+        let _ = writeln!(out, "  {name}: {}", escaped(value));
+    }
+    if let Some(hint) = error.hint() {
+        let _ = writeln!(out, "hint: {hint}");
+    }
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let _ = writeln!(out, "caused by: {error}");
+        cause = error.source();
+    }
+    out
+}
+
+/// Prints to standard error; a closed one is no reason to fail.
+pub fn eprint(text: &str) {
+    super::progress::clear();
+    let mut out = std::io::stderr().lock();
+    let _ = out.write_all(text.as_bytes());
+    let _ = out.flush();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn error_points_at_the_place_in_cells() {
+        let error = Error::not_found("there is no column 订单")
+            .with_code("ColumnNotFound")
+            .with_context("line", 2)
+            .with_context("column", 11)
+            .with_hint("did you mean \"订单号\"?");
+        let source = Source { text: "select *,\n  '订单' || 订单 from t".into(), line: 7, origin: "a.sql".into() };
+        assert_eq!(
+            describe(&error, Some(&source), false),
+            "error[ColumnNotFound] a.sql line 8:11: there is no column 订单\n    '订单' || 订单 from t\n              ^\nhint: did you mean \"订单号\"?\n"
+        );
+    }
+
+    #[test]
+    fn long_lines_are_shortened_around_the_place() {
+        let error = Error::invalid("x").with_context("line", 1).with_context("column", 501);
+        let source = Source { text: "y".repeat(1000), line: 1, origin: String::new() };
+        let text = describe(&error, Some(&source), false);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "error[Invalid] line 1:501: x");
+        assert!(lines[1].starts_with("  …y") && lines[1].ends_with("y…"));
+        assert_eq!(lines[2].find('^'), Some(2 + 1 + 40));
+    }
+
+    #[test]
+    fn facts_are_listed_and_cannot_move_the_cursor() {
+        let error = Error::corrupt("bad").with_context("file", "a\x1b[2Jb");
+        assert_eq!(describe(&error, None, false), "error[Corrupt]: bad\n  file: a\\x1b[2Jb\n");
+    }
+}

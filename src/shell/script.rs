@@ -1,0 +1,158 @@
+//! Texts run piece by piece: `-c`, `-f`, standard input, `\i`, and each line of the prompt.
+
+use std::io::BufRead;
+use std::path::Path;
+
+use super::commands;
+use super::execute::Show;
+use super::exit;
+use super::input::{Ending, Input, Piece};
+use super::render::Expanded;
+use super::report::{Source, describe, eprint, verbose};
+use super::state::Shell;
+use super::variables::replaced;
+use crate::error::{Error, Result};
+use crate::shell::args::OnError;
+
+/// Files inside files, at most.
+const DEPTH: usize = 16;
+
+impl Shell {
+    /// Runs a whole text; errors are told here. `name` stands before the statement's number in errors.
+    pub async fn run_text(&mut self, text: &str, name: &str) {
+        self.run_lines(text.as_bytes(), name).await;
+    }
+
+    /// Runs a file.
+    pub async fn run_file(&mut self, path: &Path) -> Result<()> {
+        if self.depth >= DEPTH {
+            return Err(
+                Error::invalid(format!("files include files {DEPTH} deep")).with_context("file", path.display())
+            );
+        }
+        let file = std::fs::File::open(path).map_err(|e| {
+            Error::not_found(format!("cannot read the file: {e}"))
+                .with_code("FileNotFound")
+                .with_context("file", path.display())
+        })?;
+        self.depth += 1;
+        self.run_lines(std::io::BufReader::new(file), &path.display().to_string()).await;
+        self.depth -= 1;
+        Ok(())
+    }
+
+    /// Runs lines as they come.
+    pub async fn run_lines(&mut self, lines: impl BufRead, name: &str) {
+        let mut input = Input::new();
+        let mut number = 0;
+        let mut lines = lines.split(b'\n');
+        loop {
+            let line = match lines.next() {
+                None => break,
+                Some(Ok(bytes)) => match String::from_utf8(bytes) {
+                    Ok(line) => line,
+                    Err(_) => {
+                        let error =
+                            Error::invalid("the text is not UTF-8").with_code("Usage").with_context("file", name);
+                        self.fail(&error, None);
+                        self.quit.get_or_insert(exit::USAGE);
+                        return;
+                    }
+                },
+                Some(Err(e)) => {
+                    let error = Error::unavailable(format!("cannot read: {e}")).with_context("file", name);
+                    self.fail(&error, None);
+                    return;
+                }
+            };
+            input.push(line.trim_end_matches('\r'));
+            while let Some(piece) = input.next() {
+                self.piece(piece, name, &mut number).await;
+                if self.quit.is_some() {
+                    return;
+                }
+            }
+        }
+        while let Some(piece) = input.finish() {
+            self.piece(piece, name, &mut number).await;
+            if self.quit.is_some() {
+                return;
+            }
+        }
+        if self.conditions.is_open() && self.depth <= 1 && !self.interactive {
+            self.conditions.clear();
+            self.fail(
+                &Error::invalid("the text ends inside \\if").with_code("Syntax").with_context("file", name),
+                None,
+            );
+        }
+    }
+
+    /// Runs one piece and tells its error; a script that stops at errors gets its exit code in `quit`.
+    pub async fn piece(&mut self, piece: Piece, name: &str, number: &mut u64) {
+        let (outcome, source) = match piece {
+            Piece::Command { text, line, .. } => {
+                let origin = name.to_string();
+                (commands::run(self, &text).await, Source { text: String::new(), line, origin })
+            }
+            Piece::Statement(statement) => {
+                *number += 1;
+                let origin = if name.is_empty() { String::new() } else { format!("{name}, statement {number},") };
+                let source = Source { text: replaced(&statement.text, &self.variables), line: statement.line, origin };
+                if !self.conditions.active() {
+                    return;
+                }
+                let outcome = match &statement.ending {
+                    Ending::Semicolon | Ending::End => self.statement(&statement.text, Show::default()).await,
+                    Ending::Command(command) => self.ended_by(&statement.text, command).await,
+                };
+                (outcome, source)
+            }
+        };
+        if let Err(error) = outcome {
+            self.fail(&error, Some(&source));
+        }
+    }
+
+    /// A statement that a command ends.
+    async fn ended_by(&mut self, text: &str, command: &str) -> Result<()> {
+        match command {
+            "g" => self.statement(text, Show::default()).await,
+            "G" | "gx" => self.statement(text, Show { expanded: Some(Expanded::On), ..Show::default() }).await,
+            other => {
+                self.last_query = Some(replaced(text, &self.variables));
+                commands::run(self, other).await
+            }
+        }
+    }
+
+    /// Tells an error and remembers its exit code.
+    pub fn fail(&mut self, error: &Error, source: Option<&Source>) {
+        if error.code() == "BrokenPipe" {
+            // who read our rows has gone: nothing to tell
+            if !self.interactive {
+                self.quit.get_or_insert(exit::DONE);
+            }
+            return;
+        }
+        let color = self.terminal.color && self.terminal.errors;
+        eprint(&describe(error, source, color));
+        self.last_error = Some(verbose(error));
+        let code = exit::code_of(error);
+        if self.failed == exit::DONE {
+            self.failed = code;
+        }
+        if !self.interactive && (self.on_error == OnError::Stop || code == exit::INTERRUPTED) {
+            self.quit.get_or_insert(code);
+        }
+    }
+
+    /// The exit code so far.
+    pub fn exit_code(&self) -> u8 {
+        match self.quit {
+            Some(code) if code != exit::DONE => code,
+            _ if self.interactive => exit::DONE,
+            _ => self.failed,
+        }
+    }
+}

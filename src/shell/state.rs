@@ -1,0 +1,117 @@
+//! What a shell remembers between statements.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::args::OnError;
+use super::conditions::Conditions;
+use super::interrupt::Interrupts;
+use super::output::{OutputFile, Paging};
+use super::render::value::Times;
+use super::render::{Expanded, Format, Style};
+use super::spool::Spool;
+use super::terminal::Terminal;
+use super::variables::Variables;
+use crate::error::Result;
+use crate::sql::{Session, SessionConfig, Warehouse};
+
+/// Rows of a table on a terminal: the first twenty and the last twenty.
+pub const ROW_CAP: usize = 40;
+
+/// How results look; `\show` lists it.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Format of results.
+    pub format: Format,
+    /// Records or a grid.
+    pub expanded: Expanded,
+    /// What stands for NULL in tables.
+    pub null: String,
+    /// Whether the time is told.
+    pub timing: bool,
+    /// When to page.
+    pub paging: Paging,
+    /// Rows of a table on a terminal; None: all.
+    pub rows: Option<usize>,
+    /// Cells after which a cell of a table is cut, 0 for never.
+    pub cell_width: usize,
+    /// Borders of ASCII.
+    pub ascii: bool,
+    /// Neither pins nor notices nor row counts.
+    pub quiet: bool,
+    /// Whether the first reading of a table pins it for the session.
+    pub autopin: bool,
+    /// Time a statement gets.
+    pub timeout: Option<Duration>,
+}
+
+/// A shell at work.
+pub struct Shell {
+    /// The session statements run in.
+    pub session: Arc<Session>,
+    /// How sessions of this shell start.
+    pub config: SessionConfig,
+    /// Options of the object store, for `\connect`.
+    pub store_options: Vec<(String, String)>,
+    /// The terminal.
+    pub terminal: Terminal,
+    /// Whether somebody sits at a prompt.
+    pub interactive: bool,
+    /// How results look.
+    pub settings: Settings,
+    /// Variables.
+    pub variables: Variables,
+    /// File of `\o` and `-o`.
+    pub output: Option<OutputFile>,
+    /// File of `\once`.
+    pub once: Option<OutputFile>,
+    /// The statement that ran last, for `\watch` and `\explain`.
+    pub last_query: Option<String>,
+    /// The last error with its causes.
+    pub last_error: Option<String>,
+    /// Rows that were not shown.
+    pub spool: Option<Spool>,
+    /// Ctrl-C.
+    pub interrupts: Interrupts,
+    /// What a script does after an error.
+    pub on_error: OnError,
+    /// Branches of `\if`.
+    pub conditions: Conditions,
+    /// Files inside files of `\i`.
+    pub depth: usize,
+    /// Exit code asked for by `\q` or an error that stops.
+    pub quit: Option<u8>,
+    /// Exit code of the first error.
+    pub failed: u8,
+    /// Entries of the prompt's history, oldest first.
+    pub history: Vec<String>,
+    /// Set when names may have changed, so completion asks again.
+    pub names_changed: bool,
+}
+
+impl Shell {
+    /// Cells of tables.
+    pub fn style(&self) -> Style {
+        Style {
+            null: self.settings.null.clone(),
+            zone: self.session.time_zone().parse().ok(),
+            color: self.terminal.color && self.terminal.output,
+            ascii: self.settings.ascii,
+            cell_width: self.settings.cell_width,
+        }
+    }
+
+    /// Times as tables show them.
+    pub fn times(&self) -> Times {
+        Times { between: ' ', zone: self.style().zone }
+    }
+
+    /// Opens another warehouse in place of this one.
+    pub async fn connect(&mut self, url: &str) -> Result<()> {
+        let options = self.store_options.iter().cloned().collect();
+        let warehouse = Warehouse::open(url, &options).await?;
+        self.session = Arc::new(Session::new(&warehouse, self.config.clone()).await?);
+        self.names_changed = true;
+        Ok(())
+    }
+}

@@ -1,0 +1,134 @@
+//! A session as sqllogictest sees a database.
+
+use std::fmt;
+use std::time::Duration;
+
+use arrow::array::RecordBatch;
+use async_trait::async_trait;
+use futures::TryStreamExt;
+use sqllogictest::{AsyncDB, DBOutput};
+
+use super::Options;
+use super::value::{Letter, letters, rows};
+use crate::error::{Error, Result};
+use crate::sql::{Session, StatementKind, Warehouse};
+
+/// One connection of a suite.
+pub struct Engine {
+    options: Options,
+    session: Option<Session>,
+}
+
+/// An error as suites match it: code, message, facts and hint on one line.
+#[derive(Debug)]
+pub struct EngineError(Error);
+
+impl fmt::Display for EngineError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "error[{}]: {}", self.0.code(), self.0.to_string().replace('\n', "\\n"))
+    }
+}
+
+impl std::error::Error for EngineError {}
+
+impl From<Error> for EngineError {
+    fn from(error: Error) -> Self {
+        Self(error)
+    }
+}
+
+impl Engine {
+    /// A connection; the session begins with the first statement.
+    pub fn new(options: Options) -> Self {
+        Self { options, session: None }
+    }
+
+    /// The text with every `${NAME}` replaced.
+    fn substituted(&self, sql: &str) -> Result<String> {
+        let mut out = String::with_capacity(sql.len());
+        let mut rest = sql;
+        while let Some(at) = rest.find("${") {
+            let (before, after) = rest.split_at(at);
+            out.push_str(before);
+            let Some(end) = after.find('}') else {
+                return Err(Error::invalid("${ has no }").with_code("UnknownVariable"));
+            };
+            let name = after.get(2..end).unwrap_or_default();
+            let value = match (self.options.variables.get(name), name) {
+                (Some(value), _) => value.clone(),
+                (None, "WAREHOUSE") => self.options.warehouse.as_ref().map(|w| w.url().to_string()).unwrap_or_default(),
+                (None, _) => std::env::var(name).map_err(|_| {
+                    let known: Vec<&str> = self.options.variables.keys().map(String::as_str).collect();
+                    Error::invalid(format!("there is no variable ${{{name}}}"))
+                        .with_code("UnknownVariable")
+                        .with_hint(format!("give it with -v {name}=value; known: WAREHOUSE {}", known.join(" ")))
+                })?,
+            };
+            out.push_str(&value);
+            rest = after.get(end + 1..).unwrap_or_default();
+        }
+        out.push_str(rest);
+        Ok(out)
+    }
+
+    async fn open(&self, warehouse: &Warehouse) -> Result<Session> {
+        Session::new(warehouse, self.options.session.clone()).await
+    }
+
+    async fn answer(&mut self, sql: &str) -> Result<DBOutput<Letter>> {
+        let sql = self.substituted(sql)?;
+        let sql = sql.trim();
+        if let Some(url) = sql.strip_prefix("\\connect ") {
+            let warehouse = Warehouse::open(url.trim(), &self.options.store_options).await?;
+            self.session = Some(self.open(&warehouse).await?);
+            return Ok(DBOutput::StatementComplete(0));
+        }
+        if self.session.is_none() {
+            let Some(warehouse) = self.options.warehouse.clone() else {
+                return Err(Error::invalid("no warehouse is open")
+                    .with_code("Usage")
+                    .with_hint("give one with -w, or begin with \\connect"));
+            };
+            self.session = Some(self.open(&warehouse).await?);
+        }
+        let Some(session) = &self.session else { return Err(Error::internal("the session is lost")) };
+        let mut last = DBOutput::StatementComplete(0);
+        for result in session.run(sql).await? {
+            last = match result.kind {
+                StatementKind::Done(_) => DBOutput::StatementComplete(0),
+                StatementKind::Rows => {
+                    let schema = result.schema;
+                    let batches: Vec<RecordBatch> = result.stream.try_collect().await?;
+                    DBOutput::Rows { types: letters(&schema), rows: rows(&schema, &batches)? }
+                }
+            };
+        }
+        Ok(last)
+    }
+}
+
+#[async_trait]
+impl AsyncDB for Engine {
+    type Error = EngineError;
+    type ColumnType = Letter;
+
+    async fn run(&mut self, sql: &str) -> Result<DBOutput<Letter>, EngineError> {
+        Ok(self.answer(sql).await?)
+    }
+
+    async fn shutdown(&mut self) {
+        self.session = None;
+    }
+
+    fn engine_name(&self) -> &str {
+        "lakepin"
+    }
+
+    async fn sleep(time: Duration) {
+        tokio::time::sleep(time).await;
+    }
+
+    async fn run_command(command: std::process::Command) -> std::io::Result<std::process::Output> {
+        tokio::process::Command::from(command).output().await
+    }
+}

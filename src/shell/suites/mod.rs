@@ -1,0 +1,151 @@
+//! `lakepin test`: sqllogictest files over a session, with DataFusion's type letters.
+//!
+//! A record's text may hold `${NAME}`: variables of the command line, `WAREHOUSE`, then the environment. A statement
+//! `\connect URL` opens another warehouse for its connection. Every connection is a session of its own.
+
+mod engine;
+mod value;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use futures::StreamExt;
+use sqllogictest::{Record, Runner, default_normalizer, default_validator, parse_file, strict_column_validator};
+
+pub use engine::{Engine, EngineError};
+pub use value::Letter;
+
+use crate::error::{Error, Result};
+use crate::sql::{SessionConfig, Warehouse};
+
+/// What suites run with.
+#[derive(Clone, Default)]
+pub struct Options {
+    /// The warehouse connections begin in; None: a file says `\connect` first.
+    pub warehouse: Option<Warehouse>,
+    /// Options of the object store, for `\connect`.
+    pub store_options: BTreeMap<String, String>,
+    /// How sessions start.
+    pub session: SessionConfig,
+    /// `${NAME}`.
+    pub variables: BTreeMap<String, String>,
+    /// For `onlyif` and `skipif`.
+    pub labels: Vec<String>,
+}
+
+/// How a file ended.
+#[derive(Debug, Clone)]
+pub struct FileReport {
+    /// The file.
+    pub path: PathBuf,
+    /// Statements and queries in it.
+    pub records: usize,
+    /// What differs, each with line and difference.
+    pub failures: Vec<String>,
+}
+
+/// Every `.slt` file of files and folders, sorted; one named by itself may be called as it likes.
+pub fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for path in paths {
+        if path.is_dir() {
+            let before = found.len();
+            walk(path, &mut found)?;
+            if found.len() == before {
+                return Err(missing(path, "the folder holds no .slt file"));
+            }
+        } else if path.is_file() {
+            found.push(path.clone());
+        } else {
+            return Err(missing(path, "there is no such file"));
+        }
+    }
+    Ok(found)
+}
+
+fn missing(path: &Path, message: &str) -> Error {
+    Error::not_found(message).with_code("FileNotFound").with_context("file", path.display())
+}
+
+fn walk(folder: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
+    let failed = |e: std::io::Error| {
+        Error::unavailable(format!("cannot list the folder: {e}")).with_context("file", folder.display())
+    };
+    let mut entries: Vec<PathBuf> = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(failed)? {
+        entries.push(entry.map_err(failed)?.path());
+    }
+    entries.sort();
+    for path in entries {
+        if path.is_dir() {
+            walk(&path, found)?;
+        } else if path.extension().is_some_and(|e| e == "slt") {
+            found.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// Runs one file; goes on after a record that differs.
+pub async fn run_file(path: &Path, options: &Options) -> FileReport {
+    let mut report = FileReport { path: path.to_path_buf(), records: 0, failures: Vec::new() };
+    let records = match parse_file::<Letter>(path) {
+        Ok(records) => records,
+        Err(e) => {
+            report.failures.push(e.to_string());
+            return report;
+        }
+    };
+    let mut runner = runner(options);
+    for record in records {
+        match record {
+            Record::Halt { .. } => break,
+            Record::Statement { .. } | Record::Query { .. } => report.records += 1,
+            _ => {}
+        }
+        if let Err(e) = runner.run_async(record).await {
+            report.failures.push(e.to_string().trim_end().to_string());
+        }
+    }
+    runner.shutdown_async().await;
+    report
+}
+
+/// Runs one file and writes what it answered into it: nothing but results, types and errors change.
+pub async fn complete_file(path: &Path, options: &Options) -> Result<()> {
+    let mut runner = runner(options);
+    let done = runner
+        .update_test_file(path, " ", default_validator, default_normalizer, strict_column_validator)
+        .await
+        .map_err(|e| Error::invalid(format!("cannot complete the file: {e}")).with_context("file", path.display()));
+    runner.shutdown_async().await;
+    done
+}
+
+/// Runs files, some at a time, and hands each report on in order.
+pub async fn run_files(files: &[PathBuf], options: &Options, jobs: usize, mut told: impl FnMut(&FileReport)) -> usize {
+    let mut failed = 0;
+    let mut reports = futures::stream::iter(files).map(|path| run_file(path, options)).buffered(jobs.max(1));
+    while let Some(report) = reports.next().await {
+        failed += usize::from(!report.failures.is_empty());
+        told(&report);
+    }
+    failed
+}
+
+type Connections = Runner<Engine, Box<dyn FnMut() -> futures::future::Ready<Result<Engine, EngineError>> + Send>>;
+
+fn runner(options: &Options) -> Connections {
+    let engine = options.clone();
+    let connect: Box<dyn FnMut() -> futures::future::Ready<Result<Engine, EngineError>> + Send> =
+        Box::new(move || futures::future::ready(Ok(Engine::new(engine.clone()))));
+    let mut runner = Runner::new(connect);
+    runner.with_column_validator(strict_column_validator);
+    for label in &options.labels {
+        runner.add_label(label);
+    }
+    for (name, value) in &options.variables {
+        runner.set_var(name.clone(), value.clone());
+    }
+    runner
+}

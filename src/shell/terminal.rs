@@ -1,0 +1,45 @@
+//! The terminal: whether there is one, how large it is, colours.
+
+use std::io::{IsTerminal, stderr, stdin, stdout};
+
+use super::args::ColorChoice;
+
+/// What standard input, output and error are.
+#[derive(Debug, Clone, Copy)]
+pub struct Terminal {
+    /// Standard input is a terminal.
+    pub input: bool,
+    /// Standard output is a terminal.
+    pub output: bool,
+    /// Standard error is a terminal.
+    pub errors: bool,
+    /// Results may be coloured.
+    pub color: bool,
+}
+
+impl Terminal {
+    /// Looks.
+    pub fn detect(choice: ColorChoice) -> Self {
+        let output = stdout().is_terminal();
+        let color = match choice {
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto => {
+                let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+                output && !dumb && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
+            }
+        };
+        Self { input: stdin().is_terminal(), output, errors: stderr().is_terminal(), color }
+    }
+
+    /// Columns and lines now; None without a terminal.
+    pub fn size(&self) -> Option<(usize, usize)> {
+        if !self.output {
+            return None;
+        }
+        match crossterm::terminal::size() {
+            Ok((columns, lines)) if columns > 0 && lines > 0 => Some((usize::from(columns), usize::from(lines))),
+            _ => Some((80, 24)),
+        }
+    }
+}
