@@ -339,3 +339,6 @@ fn check_kinds(kinds: &ArrayRef) -> Result<()> {
         Some(kind) => Err(Error::corrupt(format!("{kind} is no row kind"))),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,208 @@
+//! Containers made by another library, and bytes made by hand.
 
+use apache_avro::types::Value;
+use apache_avro::{Codec, DeflateSettings, Schema, Writer};
+
+use super::build::Builder;
+use super::input::Input;
+use super::schema::{IntMeaning, LongMeaning, Node};
+use super::{Request, RowDecoder};
+use arrow::array::{Array, AsArray};
+use arrow::datatypes::{DataType as ArrowType, Decimal128Type, Int32Type, Int64Type, TimeUnit};
+
+fn parse(json: &str) -> crate::Result<Node> {
+    Node::parse(json.as_bytes())
+}
+
+fn request(columns: &[&str]) -> Request {
+    Request { columns: columns.iter().map(|c| c.to_string()).collect(), live: None, batch_size: 10 }
+}
+
+#[test]
+fn schemas_name_types_by_namespace() {
+    let node = parse(
+        r#"{"type":"record","name":"r","namespace":"a.b","fields":[
+            {"name":"f","type":{"type":"fixed","name":"x","size":3}},
+            {"name":"g","type":["null","x"]},
+            {"name":"h","type":"a.b.x"},
+            {"name":"d","type":{"type":"int","logicalType":"date"}},
+            {"name":"t","type":{"type":"long","logicalType":"local-timestamp-micros"}},
+            {"name":"s","type":{"type":"string","avro.java.string":"String"}}]}"#,
+    )
+    .unwrap();
+    let fixed = Node::Fixed(3, None);
+    let Node::Record(fields) = node else { panic!() };
+    let nodes: Vec<Node> = fields.into_iter().map(|(_, node)| node).collect();
+    assert_eq!(
+        nodes,
+        [
+            fixed.clone(),
+            Node::Union(vec![Node::Null, fixed.clone()]),
+            fixed,
+            Node::Int(IntMeaning::Date),
+            Node::Long(LongMeaning::Micros),
+            Node::Text,
+        ]
+    );
+}
+
+#[test]
+fn schemas_that_would_blow_up_are_refused() {
+    let deep = format!("{}\"int\"{}", r#"{"type":"array","items":"#.repeat(100), "}".repeat(100));
+    assert!(parse(&deep).is_err());
+    // each type uses the one before twice: 2^30 nodes
+    let mut fields = String::from(r#"{"name":"f0","type":{"type":"record","name":"t0","fields":[]}}"#);
+    for i in 1..30 {
+        fields += &format!(
+            r#",{{"name":"f{i}","type":{{"type":"record","name":"t{i}","fields":[{{"name":"a","type":"t{0}"}},{{"name":"b","type":"t{0}"}}]}}}}"#,
+            i - 1
+        );
+    }
+    assert!(parse(&format!(r#"{{"type":"record","name":"r","fields":[{fields}]}}"#)).is_err());
+    // a type inside of itself
+    assert!(parse(r#"{"type":"record","name":"r","fields":[{"name":"next","type":["null","r"]}]}"#).is_err());
+    assert!(parse("[]garbage").is_err());
+}
+
+#[test]
+fn columns_are_skipped_or_built_alike() {
+    let json = r#"{"type":"record","name":"r","fields":[
+        {"name":"n","type":"null"},
+        {"name":"b","type":"boolean"},
+        {"name":"m","type":{"type":"map","values":["null","long"]}},
+        {"name":"e","type":{"type":"enum","name":"e","symbols":["A","B"]}},
+        {"name":"x","type":{"type":"fixed","name":"x","size":2,"logicalType":"decimal","precision":4,"scale":2}},
+        {"name":"l","type":{"type":"array","items":{"type":"record","name":"i","fields":[{"name":"q","type":"double"}]}}},
+        {"name":"u","type":["int","string","null"]},
+        {"name":"after","type":["int","null"]}]}"#;
+    let node = parse(json).unwrap();
+    // n nothing, b true, m {k: 5} in a block with its size, e B, x -0.02, l [1.0] [], u "y", after 7
+    let mut bytes = vec![1, 1, 8, 2, b'k', 2, 10, 0, 2, 0xff, 0xfe, 2];
+    bytes.extend(1.0_f64.to_le_bytes());
+    bytes.extend([0, 2, 2, b'y', 0, 14]);
+    let row = bytes.clone();
+    bytes.extend(row);
+    for columns in [&["after"][..], &["m", "x", "after"], &["e", "l", "b", "n", "after"]] {
+        let mut decoder = RowDecoder::new(&node, &request(columns)).unwrap();
+        let mut input = Input::new(&bytes);
+        decoder.row(&mut input).unwrap();
+        decoder.row(&mut input).unwrap();
+        assert_eq!(input.left(), 0);
+        let batch = decoder.finish().unwrap();
+        assert_eq!(batch.rows, 2);
+        for (name, column) in columns.iter().zip(&batch.columns) {
+            let column = column.as_ref().unwrap();
+            match *name {
+                "after" => assert_eq!(column.as_primitive::<Int32Type>().values().to_vec(), [7, 7]),
+                "x" => assert_eq!(column.as_primitive::<Decimal128Type>().values().to_vec(), [-2, -2]),
+                "e" => assert_eq!(column.as_string::<i32>().value(1), "B"),
+                "m" => assert_eq!(column.as_map().value(1).column(1).as_primitive::<Int64Type>().value(0), 5),
+                "l" => assert_eq!(column.as_list::<i32>().value(0).len(), 1),
+                "n" => assert_eq!(column.data_type(), &ArrowType::Null),
+                _ => assert!(column.as_boolean().value(0)),
+            }
+        }
+    }
+    let error = RowDecoder::new(&node, &request(&["u"])).err().unwrap();
+    assert_eq!(error.code(), "UnsupportedAvro");
+    assert_eq!(RowDecoder::new(&node, &request(&["absent"])).unwrap().requested, [None]);
+}
+
+#[test]
+fn row_in_a_union_must_be_its_record() {
+    let node = parse(r#"["null",{"type":"record","name":"r","fields":[{"name":"a","type":"int"}]}]"#).unwrap();
+    let mut decoder = RowDecoder::new(&node, &request(&["a"])).unwrap();
+    decoder.row(&mut Input::new(&[2, 6])).unwrap();
+    assert!(decoder.row(&mut Input::new(&[0])).is_err(), "a null row");
+    assert!(decoder.row(&mut Input::new(&[4, 6])).is_err(), "no such branch");
+}
+
+#[test]
+fn lengths_that_lie_are_errors() {
+    for (json, bytes) in [
+        (r#""bytes""#, &[0xfe, 0xff, 0xff, 0xff, 0x0f, 1][..]),
+        (r#""string""#, &[1]),
+        (r#""long""#, &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02]),
+        (r#""int""#, &[0x80, 0x80, 0x80, 0x80, 0x80, 0x01]),
+        (r#""boolean""#, &[2]),
+        (r#"{"type":"array","items":"null"}"#, &[0xfe, 0xff, 0xff, 0xff, 0xff, 0x0f, 0]),
+        (r#"{"type":"array","items":"int"}"#, &[0x01, 0x7e]),
+        (r#"{"type":"array","items":"long"}"#, &[4, 2]),
+        (r#"{"type":"enum","name":"e","symbols":["A"]}"#, &[2]),
+        (r#"["null","int"]"#, &[4, 2]),
+    ] {
+        let node = parse(json).unwrap();
+        assert!(Builder::new(&node).unwrap().read(&mut Input::new(bytes)).is_err(), "build {json}");
+        if !json.contains("enum") && !json.contains(r#""int""#) {
+            assert!(node.skip(&mut Input::new(bytes)).is_err(), "skip {json}");
+        }
+    }
+    let mut builder = Builder::new(&Node::Text).unwrap();
+    builder.read(&mut Input::new(&[2, 0xff])).unwrap();
+    assert!(builder.finish().is_err(), "text that is no UTF-8");
+}
+
+#[tokio::test]
+async fn every_codec_and_many_blocks_are_read() {
+    let json = r#"{"type":"record","name":"r","fields":[
+        {"name":"id","type":"int"},
+        {"name":"t","type":["null",{"type":"long","logicalType":"timestamp-millis"}],"default":null}]}"#;
+    let schema = Schema::parse_str(json).unwrap();
+    for codec in
+        [Codec::Null, Codec::Deflate(DeflateSettings::default()), Codec::Snappy, Codec::Zstandard(Default::default())]
+    {
+        let mut writer = Writer::with_codec(&schema, Vec::new(), codec).unwrap();
+        for id in 0..500 {
+            let time = if id % 3 == 0 {
+                Value::Union(0, Box::new(Value::Null))
+            } else {
+                Value::Union(1, Box::new(Value::TimestampMillis(i64::from(id))))
+            };
+            writer.append_value(Value::Record(vec![("id".into(), Value::Int(id)), ("t".into(), time)])).unwrap();
+            if id % 37 == 0 {
+                writer.flush().unwrap();
+            }
+        }
+        let file = writer.into_inner().unwrap();
+        let rows = container_rows(file).await;
+        assert_eq!(rows, (0..500).map(|id| (id, (id % 3 != 0).then_some(i64::from(id)))).collect::<Vec<_>>());
+    }
+}
+
+async fn container_rows(file: Vec<u8>) -> Vec<(i32, Option<i64>)> {
+    use futures::TryStreamExt;
+    use object_store::{ObjectStore, ObjectStoreExt, memory::InMemory};
+    use std::sync::Arc;
+
+    let store = Arc::new(InMemory::new());
+    let storage =
+        crate::storage::Storage::from_object_store(Arc::clone(&store) as Arc<dyn ObjectStore>, "memory://t").unwrap();
+    let location = storage.location("a.avro").unwrap();
+    let size = file.len() as u64;
+    store.put(location.path(), file.into()).await.unwrap();
+    let schema = crate::spec::TableSchema {
+        version: 3,
+        id: crate::spec::SchemaId(0),
+        fields: vec![],
+        highest_field_id: 0,
+        partition_keys: vec![],
+        primary_keys: vec![],
+        options: Default::default(),
+        comment: None,
+        time_millis: 0,
+    };
+    let task = crate::file::FileTask::new(storage, location, size, Arc::new(schema), vec![]);
+    let access = super::Access::new(&task);
+    let stored = super::open(&access, request(&["id", "t"])).await.unwrap();
+    let batches: Vec<_> = stored.batches.try_collect().await.unwrap();
+    assert!(batches.iter().all(|batch| batch.rows <= 10));
+    let mut rows = Vec::new();
+    for batch in batches {
+        let ids = batch.columns[0].as_ref().unwrap();
+        let times = batch.columns[1].as_ref().unwrap();
+        assert_eq!(times.data_type(), &ArrowType::Timestamp(TimeUnit::Millisecond, None));
+        let times = times.as_primitive::<arrow::datatypes::TimestampMillisecondType>();
+        rows.extend(ids.as_primitive::<Int32Type>().values().iter().copied().zip(times.iter()));
+    }
+    rows
+}

@@ -39,7 +39,6 @@ use orc_rust::projection::ProjectionMask;
 use orc_rust::proto::column_encoding::Kind as EncodingKind;
 use orc_rust::proto::stream::Kind as StreamKind;
 use orc_rust::reader::AsyncChunkReader;
-use orc_rust::reader::metadata::read_metadata_async;
 use orc_rust::schema::{DataType as OrcType, RootDataType};
 use orc_rust::stripe::Stripe;
 
@@ -51,7 +50,7 @@ use super::decode::{Request, Stored, StoredBatch};
 use super::evolve::downcast;
 use super::guard::{guarded, guarded_stream};
 use super::parquet::counted;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 
 /// A file of at most this size is read at once; of a larger one, streams are read ahead by as much.
 const WINDOW: u64 = 1 << 20;
@@ -62,8 +61,10 @@ const MAX_DEPTH: usize = 64;
 pub(super) async fn open(access: &Access, request: Request) -> Result<Stored> {
     let mut reader = WindowReader { access: access.clone(), start: 0, window: Bytes::new() };
     let tail = guarded(access, async {
-        let known = read_metadata_async(&mut reader).await.map_err(|e| failure(access, e))?;
-        tail::read(&mut reader, &known).await.map_err(|e| access.locate(e))
+        tail::read(&mut reader).await.map_err(|e| match e.kind() {
+            ErrorKind::Corrupt if e.code() != "DataFileCorrupt" => access.damaged(e.message()).with_source(e),
+            _ => access.locate(e),
+        })
     })
     .await?;
     let rows = tail.metadata.number_of_rows();

@@ -1,8 +1,11 @@
-//! A second reading of a file's tail, in which every timestamp column is a BIGINT of seconds.
+//! A file's tail as the decoder gets to see it: every timestamp column is a BIGINT of seconds.
 //!
 //! The decoder's own timestamps go wrong for a file whose nanoseconds are negative, as ORC's C++ library writes them for
 //! Arrow (and so Python) before 1970: it takes them for huge positive numbers. Seconds alone it decodes right. The tail
 //! is rewritten in memory: the type of each timestamp becomes `LONG`, a change of one byte that keeps all lengths.
+//!
+//! The tree of types is checked on the way: the decoder follows it without looking, and a type that is its own child
+//! would end the process.
 //!
 //! ```text
 //! … stripes … | metadata | footer | postscript | length of the postscript (1 byte)
@@ -15,10 +18,11 @@ use bytes::Bytes;
 use orc_rust::compression::{Compression, Decompressor};
 use orc_rust::reader::metadata::{FileMetadata, read_metadata};
 
-use super::WindowReader;
+use super::{MAX_DEPTH, WindowReader};
 use crate::error::{Error, Result};
 
 const KIND_LONG: u8 = 4;
+const KIND_STRUCT: u8 = 12;
 const KIND_TIMESTAMP: u64 = 9;
 const KIND_TIMESTAMP_INSTANT: u64 = 18;
 
@@ -41,8 +45,8 @@ pub(super) struct Tail {
     pub(super) clocks: BTreeMap<usize, Clock>,
 }
 
-/// Reads the tail again; `known` is what the decoder made of it.
-pub(super) async fn read(reader: &mut WindowReader, known: &FileMetadata) -> Result<Tail> {
+/// Reads the tail.
+pub(super) async fn read(reader: &mut WindowReader) -> Result<Tail> {
     let size = reader.size();
     let guess = size.min(16 * 1024);
     let end = reader.get(size - guess, guess).await?;
@@ -52,6 +56,7 @@ pub(super) async fn read(reader: &mut WindowReader, known: &FileMetadata) -> Res
     let script = before.get(script_start..).ok_or_else(bad)?;
     let mut footer_length = None;
     let mut block_size = 256 * 1024;
+    let mut compression_kind = 0;
     // all of the postscript but the lengths, which are written anew
     let mut new_script = Vec::new();
     for field in Fields::new(script) {
@@ -60,8 +65,10 @@ pub(super) async fn read(reader: &mut WindowReader, known: &FileMetadata) -> Res
             (1, FieldValue::Varint(length)) => footer_length = Some(length),
             (5, FieldValue::Varint(_)) => {}
             (number, value) => {
-                if let (3, FieldValue::Varint(bytes)) = (number, value) {
-                    block_size = bytes.max(1);
+                match (number, value) {
+                    (2, FieldValue::Varint(kind)) => compression_kind = kind,
+                    (3, FieldValue::Varint(bytes)) => block_size = bytes.max(1),
+                    _ => {}
                 }
                 new_script.extend_from_slice(script.get(field.start..field.end).ok_or_else(bad)?);
             }
@@ -71,22 +78,77 @@ pub(super) async fn read(reader: &mut WindowReader, known: &FileMetadata) -> Res
     let tail_length = 1 + u64::from(*script_length);
     let footer_start = size.checked_sub(tail_length).and_then(|at| at.checked_sub(footer_length)).ok_or_else(bad)?;
     let stored = reader.get(footer_start, footer_length).await?;
-    let mut footer = decompress(stored, known.compression())?;
+    // a file of no columns, to learn what the decoder makes of the postscript
+    let chunk = (compression_kind != 0).then_some(block_size);
+    let compression = metadata(&[0x22, 0x02, 0x08, KIND_STRUCT], &new_script, chunk)?.compression();
+    let mut footer = decompress(stored, compression)?;
+    check_types(&footer)?;
     let clocks = replace_kinds(&mut footer)?;
+    let metadata = metadata(&footer, &new_script, chunk)?;
+    Ok(Tail { metadata, clocks })
+}
 
-    let mut bytes = match known.compression() {
-        None => footer,
-        Some(_) => as_original_chunks(&footer, block_size),
+/// What the decoder makes of a footer and a postscript without lengths. With compression the footer is cut into chunks
+/// of at most `block_size` that say they are not compressed.
+fn metadata(footer: &[u8], script: &[u8], block_size: Option<u64>) -> Result<FileMetadata> {
+    let mut bytes = match block_size {
+        None => footer.to_vec(),
+        Some(size) => as_original_chunks(footer, size),
     };
     let length = bytes.len() as u64;
-    push_varint_field(&mut new_script, 1, length);
-    push_varint_field(&mut new_script, 5, 0);
-    let script_length = u8::try_from(new_script.len()).map_err(|_| bad())?;
-    bytes.extend(new_script);
+    let mut script = script.to_vec();
+    push_varint_field(&mut script, 1, length);
+    push_varint_field(&mut script, 5, 0);
+    let script_length = u8::try_from(script.len()).map_err(|_| malformed())?;
+    bytes.extend(script);
     bytes.push(script_length);
-    let metadata = read_metadata(&mut Bytes::from(bytes))
-        .map_err(|e| Error::internal("the rewritten tail of an ORC file cannot be read").with_source(e))?;
-    Ok(Tail { metadata, clocks })
+    read_metadata(&mut Bytes::from(bytes)).map_err(|e| malformed().with_source(e))
+}
+
+/// Every type but the first must be the child of one type before it, and none may lie too deep.
+fn check_types(footer: &[u8]) -> Result<()> {
+    let no_tree = || Error::corrupt("the types of the ORC file are no tree");
+    // depth of each type that was named as a child
+    let mut depths = BTreeMap::from([(0_u64, 0_usize)]);
+    let mut at = 0_u64;
+    for field in Fields::new(footer) {
+        let field = field?;
+        let (4, FieldValue::Bytes { start, end }) = (field.number, field.value) else { continue };
+        let message = footer.get(start..end).ok_or_else(malformed)?;
+        let mut children = Vec::new();
+        for inner in Fields::new(message) {
+            let inner = inner?;
+            match (inner.number, inner.value) {
+                (2, FieldValue::Varint(child)) => children.push(child),
+                // the same numbers, packed
+                (2, FieldValue::Bytes { start, end }) => {
+                    let mut packed = Fields::new(message.get(start..end).ok_or_else(malformed)?);
+                    while packed.at < packed.message.len() {
+                        children.push(packed.varint()?);
+                    }
+                }
+                _ => {}
+            }
+        }
+        if !children.is_empty() {
+            let depth = depths.get(&at).ok_or_else(no_tree)? + 1;
+            if depth > MAX_DEPTH {
+                return Err(
+                    Error::unsupported(format!("types nested deeper than {MAX_DEPTH}")).with_code("UnsupportedOrc")
+                );
+            }
+            for child in children {
+                if child <= at || depths.insert(child, depth).is_some() {
+                    return Err(no_tree());
+                }
+            }
+        }
+        at += 1;
+    }
+    if depths.last_key_value().is_some_and(|(last, _)| *last >= at) {
+        return Err(Error::corrupt("a type of the ORC file is not there"));
+    }
+    Ok(())
 }
 
 /// All bytes of a compressed section.
@@ -239,4 +301,48 @@ impl Iterator for Fields<'_> {
 
 fn malformed() -> Error {
     Error::corrupt("a message of the ORC file's tail is not well formed")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A footer of types, each with a kind and children.
+    fn footer(types: &[(u8, &[u8])]) -> Vec<u8> {
+        let mut footer = Vec::new();
+        for (kind, children) in types {
+            let mut message = vec![0x08, *kind];
+            for child in *children {
+                message.extend([0x10, *child]);
+            }
+            footer.extend([0x22, u8::try_from(message.len()).unwrap()]);
+            footer.extend(message);
+        }
+        footer
+    }
+
+    #[test]
+    fn types_must_be_a_tree() {
+        assert!(check_types(&footer(&[(12, &[1, 2]), (10, &[3]), (4, &[]), (9, &[])])).is_ok());
+        for (what, types) in [
+            ("its own child", footer(&[(12, &[0])])),
+            ("a parent as child", footer(&[(12, &[1]), (12, &[0])])),
+            ("two parents", footer(&[(12, &[1, 2]), (10, &[3]), (10, &[3]), (4, &[])])),
+            ("twice a child", footer(&[(12, &[1, 1]), (4, &[])])),
+            ("not there", footer(&[(12, &[1])])),
+        ] {
+            assert!(check_types(&types).is_err(), "{what}");
+        }
+        let deep: Vec<(u8, Vec<u8>)> = (0..100).map(|i| (10, vec![i + 1])).collect();
+        let deep: Vec<(u8, &[u8])> = deep.iter().map(|(kind, children)| (*kind, children.as_slice())).collect();
+        assert!(check_types(&footer(&deep)).is_err(), "too deep");
+    }
+
+    #[test]
+    fn timestamps_become_longs_and_keep_their_clock() {
+        let mut types = footer(&[(12, &[1, 2, 3]), (9, &[]), (4, &[]), (18, &[])]);
+        let clocks = replace_kinds(&mut types).unwrap();
+        assert_eq!(clocks, BTreeMap::from([(1, Clock::Wall), (3, Clock::Instant)]));
+        assert_eq!(types, footer(&[(12, &[1, 2, 3]), (4, &[]), (4, &[]), (4, &[])]));
+    }
 }
