@@ -37,6 +37,9 @@ mod types;
 mod view;
 mod warehouse;
 
+#[cfg(test)]
+mod tests;
+
 pub use crate::recon::accounting::{Accounting, AccountingRow};
 pub use result::{PinLine, StatementKind, StatementResult, Timing};
 pub use session::{Session, SessionConfig};

@@ -22,15 +22,15 @@ impl Place {
     }
 }
 
-/// The place and, when a column was not found, its name.
-pub(crate) fn of(error: &DataFusionError) -> (Place, Option<String>) {
+/// The place and, when a column was not found, that column.
+pub(crate) fn of(error: &DataFusionError) -> (Place, Option<Column>) {
     let mut place = Place::default();
     let mut column = None;
     walk(error, &mut place, &mut column);
     (place, column)
 }
 
-fn walk(error: &DataFusionError, place: &mut Place, column: &mut Option<String>) {
+fn walk(error: &DataFusionError, place: &mut Place, column: &mut Option<Column>) {
     match error {
         DataFusionError::Diagnostic(diagnostic, inner) => {
             if place.line == 0
@@ -48,8 +48,7 @@ fn walk(error: &DataFusionError, place: &mut Place, column: &mut Option<String>)
         }
         DataFusionError::SchemaError(schema, _) => {
             if let SchemaError::FieldNotFound { field, .. } = schema.as_ref() {
-                let Column { name, .. } = field.as_ref();
-                column.get_or_insert_with(|| name.clone());
+                column.get_or_insert_with(|| field.as_ref().clone());
             }
         }
         DataFusionError::SQL(parser, _) => {

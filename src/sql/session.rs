@@ -11,14 +11,17 @@ use datafusion::execution::config::SessionConfig as EngineConfig;
 use datafusion::execution::context::SessionContext;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::{SessionState, SessionStateBuilder, TaskContext};
-use datafusion::logical_expr::{LogicalPlan, TableType};
+use datafusion::logical_expr::{LogicalPlan, SetVariable, Statement as PlanStatement, TableType};
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::placeholder_row::PlaceholderRowExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{execute_stream, projection::ProjectionExec};
 use datafusion::sql::parser::Statement as DfStatement;
-use datafusion::sql::sqlparser::ast::{ObjectName, Statement as SqlStatement, TableFactor};
+use datafusion::sql::sqlparser::ast::{Expr as SqlExpr, ObjectName, Set, Statement as SqlStatement, TableFactor};
 use futures::{StreamExt, TryStreamExt, stream};
 
 use super::catalog::LakeCatalog;
+use super::constant::text;
 use super::names::TableName;
 use super::result::{PinLine, StatementKind, StatementResult, Timing};
 use super::selector::Selection;
@@ -273,6 +276,9 @@ impl Session {
                         view = Some((database, name, create.query.to_string()));
                     }
                 }
+                SqlStatement::Set(Set::SetTimeZone { value, .. }) => {
+                    return self.set_time_zone(value).await;
+                }
                 // DataFusion has no word for it; ours always live in the session only
                 SqlStatement::CreateTable(create) => create.temporary = false,
                 _ => {}
@@ -318,12 +324,35 @@ impl Session {
         }
     }
 
+    async fn set_time_zone(&self, value: &SqlExpr) -> Result<Planned> {
+        let name = match value {
+            SqlExpr::Identifier(name) if name.value.eq_ignore_ascii_case("default") => "UTC".to_string(),
+            SqlExpr::Identifier(name) => name.value.clone(),
+            other => text(other).map(str::to_string).ok_or_else(|| {
+                Error::invalid(format!("{other} is no time zone"))
+                    .with_code("UnknownTimeZone")
+                    .with_hint("write SET TIME ZONE '+08:00' or SET TIME ZONE 'Asia/Shanghai'")
+            })?,
+        };
+        let value = SessionZone::parse(&name)?.name();
+        let variable = "datafusion.execution.time_zone".to_string();
+        let set = LogicalPlan::Statement(PlanStatement::SetVariable(SetVariable { variable, value }));
+        self.context.execute_logical_plan(set).await?;
+        Ok(Planned::Done("SET".to_string()))
+    }
+
     async fn query(&self, run: &Run, plan: &LogicalPlan) -> Result<StatementResult> {
         let resolved = run.started.elapsed();
         let planning = Instant::now();
         let physical = run.state.create_physical_plan(plan).await?;
         let stream = execute_stream(Arc::clone(&physical), Arc::new(TaskContext::from(&run.state)))?;
-        let manifests = run.statement.log().reports().iter().map(|report| report.planning).sum();
+        let reports = run.statement.log().reports();
+        let manifests = reports.iter().map(|report| report.planning).sum();
+        if reports.iter().any(|report| report.stages.kept_files > 0) && reads_nothing(&physical) {
+            run.statement.notice(
+                "answered from metadata, no data file was opened; SET lakepin.verify_files = true checks that they exist",
+            );
+        }
         Ok(StatementResult {
             kind: StatementKind::Rows,
             schema: stream.schema(),
@@ -850,6 +879,15 @@ fn asks_information_schema(state: &SessionState, statement: &DfStatement) -> boo
     state
         .resolve_table_references(statement)
         .is_ok_and(|all| all.iter().any(|reference| reference.schema() == Some("information_schema")))
+}
+
+/// Whether a plan makes its rows without any source: a count from metadata.
+fn reads_nothing(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    let children = plan.children();
+    if children.is_empty() {
+        return plan.is::<PlaceholderRowExec>();
+    }
+    children.into_iter().all(reads_nothing)
 }
 
 /// What a statement without rows answers.

@@ -224,9 +224,15 @@ impl Statement {
         if let Some(missed) = missed {
             return place.attach(missed);
         }
-        let mut error = place.attach(Error::from_datafusion(error));
         if let Some(column) = column {
-            error = error.with_code("ColumnNotFound");
+            let shown = match &column.relation {
+                Some(relation) => format!("{relation}.{}", column.name),
+                None => column.name.clone(),
+            };
+            let column = column.name;
+            let mut error =
+                Error::invalid(format!("there is no column '{shown}'")).with_code("ColumnNotFound").with_source(error);
+            error = place.attach(error);
             for used in self.used() {
                 if let Some(reason) = used.pin.explain_missing_column(&column).await {
                     return error.with_hint(reason);
@@ -241,8 +247,9 @@ impl Statement {
             if !names.is_empty() {
                 error = error.with_hint(known_names("columns", &column, names.iter().map(String::as_str)));
             }
+            return error;
         }
-        error
+        place.attach(Error::from_datafusion(error))
     }
 
     /// What a name of a database stands for in this statement; None when it is nothing we know.

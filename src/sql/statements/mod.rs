@@ -6,6 +6,7 @@ pub(super) mod pin;
 pub(super) mod refuse;
 pub(super) mod show;
 
+use datafusion::error::DataFusionError;
 use datafusion::sql::parser::{DFParserBuilder, Statement as DfStatement};
 use datafusion::sql::sqlparser::ast::{
     Expr, Ident, Interval, ObjectName, ObjectNamePart, Statement as SqlStatement, TableFactor, TableVersion,
@@ -157,7 +158,15 @@ fn statement(tokens: Vec<TokenWithSpan>) -> Result<DfStatement> {
         .and_then(|mut parser| parser.parse_statements());
     let mut statements = parsed.map_err(|error| {
         let place = place::of(&error).0;
-        place.attach(Error::from_datafusion(error))
+        let message = match &error {
+            DataFusionError::SQL(parser, _) => {
+                let text = parser.to_string();
+                let text = text.trim_start_matches("sql parser error: ");
+                text.rsplit_once(" at Line: ").map_or(text, |(before, _)| before).to_string()
+            }
+            other => Error::invalid(other.strip_backtrace()).message().to_string(),
+        };
+        place.attach(Error::invalid(message).with_code("Syntax").with_source(error))
     })?;
     match (statements.pop_front(), statements.pop_front()) {
         (Some(one), None) => Ok(one),
