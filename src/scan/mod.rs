@@ -12,8 +12,10 @@ mod bucket;
 mod condition;
 mod evolution;
 mod filters;
+mod finish;
 mod incremental;
 mod index;
+mod judge;
 mod live;
 mod manifests;
 mod partitions;
@@ -49,9 +51,6 @@ use crate::snapshot::Pin;
 pub async fn plan(pin: &Arc<Pin>, request: &ScanRequest, env: &ScanEnv) -> Result<ScanPlan> {
     pin.check_readable()?;
     let mut planner = Planner::try_new(pin, request, env)?;
-    for notice in pin.options.notices(&pin.schema) {
-        planner.notice(notice);
-    }
     let changes = incremental::change_lists(pin, request.kind).await?;
     // what is there in the first is read from it; the second gives the other partitions
     let (first, second) = match (&changes, &pin.primary, &pin.fallback) {

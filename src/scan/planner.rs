@@ -15,16 +15,13 @@ use super::live::{Live, Stage, key_range};
 use super::manifests::{Manifest, added, fold, read_manifests};
 use super::partitions::{PartitionId, Partitions, evaluate, evaluate_all};
 use super::place::Places;
-use super::plan::{PlannedFile, ScanEnv, ScanKind, ScanPlan, ScanRequest, Section, SectionClass, Stages, Unit};
-use super::prune::{BoundsTable, Pruner};
+use super::plan::{PlannedFile, ScanEnv, ScanKind, ScanRequest, Section, SectionClass, Stages, Unit};
 use super::ranges::ManifestFilter;
 use super::sections::{Draft, MergeFacts, cut, join_neighbours};
-use super::stats::{Bounds, key_bounds, value_bounds};
 use super::vectors::Vectors;
 use crate::error::{Error, Result};
 use crate::snapshot::{Pin, Table};
 use crate::spec::file_index::{IndexPredicate, IndexVerdict};
-use crate::spec::options::MergeEngine;
 use crate::spec::{Bucket, Datum, ManifestEntry, ManifestFileMeta, SchemaId, SnapshotId, TableSchema};
 
 /// One table state of a plan: the pin itself, or the branch that fills its missing partitions.
@@ -39,32 +36,34 @@ pub(crate) struct Source<'a> {
 
 /// What is common to all sources of a plan.
 pub(crate) struct Planner<'a> {
-    request: &'a ScanRequest,
+    pub(super) request: &'a ScanRequest,
     env: &'a ScanEnv,
+    /// Whether files are sorted by key, so that their smallest and largest keys bound the first key column.
+    pub(super) sorted_by_key: bool,
     /// Schema the rows are read with.
-    schema: Arc<TableSchema>,
-    filters: Filters,
-    partitions: Partitions,
-    stages: Stages,
-    notices: Vec<String>,
-    units: Vec<Unit>,
+    pub(super) schema: Arc<TableSchema>,
+    pub(super) filters: Filters,
+    pub(super) partitions: Partitions,
+    pub(super) stages: Stages,
+    pub(super) notices: Vec<String>,
+    pub(super) units: Vec<Unit>,
     /// Files considered, with the section of those kept.
-    considered: Vec<(Live, Option<Kept>)>,
+    pub(super) considered: Vec<(Live, Option<Kept>)>,
 }
 
 /// Where a kept file ended.
-struct Kept {
-    unit: usize,
-    section: usize,
-    class: SectionClass,
-    rule: Arc<str>,
+pub(super) struct Kept {
+    pub(super) unit: usize,
+    pub(super) section: usize,
+    pub(super) class: SectionClass,
+    pub(super) rule: Arc<str>,
 }
 
 /// Sections of one bucket while they are planned.
-struct BucketDraft {
+pub(super) struct BucketDraft {
     partition: PartitionId,
     bucket: i32,
-    sections: Vec<Draft>,
+    pub(super) sections: Vec<Draft>,
     /// A filter left out a file of it.
     reduced: bool,
 }
@@ -74,6 +73,7 @@ impl<'a> Planner<'a> {
         Ok(Self {
             request,
             env,
+            sorted_by_key: true,
             schema: Arc::clone(&pin.schema),
             filters: Filters::try_new(&request.filters, &pin.schema)?,
             partitions: Partitions::try_new(&pin.schema, request.config.clone())?,
@@ -91,6 +91,7 @@ impl<'a> Planner<'a> {
         changes: Option<&[ChangeList]>,
     ) -> Result<HashSet<PartitionId>> {
         let pin = source.pin;
+        self.sorted_by_key = !pin.options.pk_clustering_override;
         let table = Arc::clone(&pin.table);
         let mut live = match changes {
             Some(lists) => self.changed_files(pin, &table, lists).await?,
@@ -370,79 +371,6 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    /// Holds conditions against the statistics of files that `which` admits and drops those they contradict.
-    fn judge(
-        &self,
-        live: &mut [Live],
-        reach: Reach,
-        stage: Stage,
-        verdicts: &[Vec<Option<bool>>],
-        which: impl Fn(usize) -> bool,
-    ) {
-        for (conjunct, pruner) in self.pruners(|known| known == reach) {
-            let files: Vec<usize> = live
-                .iter()
-                .enumerate()
-                .filter(|(number, file)| file.is_kept() && which(*number))
-                .map(|(number, _)| number)
-                .collect();
-            let verdict = self.may_match(pruner, &files, live, verdicts);
-            let rule: Arc<str> = match stage {
-                Stage::Key => format!("key statistics exclude {}", conjunct.text),
-                _ => format!("value statistics exclude {}", conjunct.text),
-            }
-            .into();
-            for (number, keep) in files.into_iter().zip(verdict) {
-                if !keep && let Some(file) = live.get_mut(number) {
-                    file.drop_for(stage, &rule);
-                }
-            }
-        }
-    }
-
-    fn pruners(&self, wanted: impl Fn(Reach) -> bool) -> impl Iterator<Item = (&Conjunct, &Pruner)> {
-        self.filters
-            .conjuncts
-            .iter()
-            .filter(move |conjunct| wanted(conjunct.reach))
-            .filter_map(|conjunct| Some((conjunct, conjunct.pruner.as_ref()?)))
-    }
-
-    /// For each of `files` whether a row of it may meet the pruner's condition.
-    fn may_match(&self, pruner: &Pruner, files: &[usize], live: &[Live], verdicts: &[Vec<Option<bool>>]) -> Vec<bool> {
-        let found: Vec<&Live> = files.iter().filter_map(|number| live.get(*number)).collect();
-        let rows = found.iter().map(|file| u64::try_from(file.entry.file.row_count).ok()).collect();
-        let mut table = BoundsTable::new(rows);
-        let keys = if self.schema.is_primary_key_table() {
-            self.schema.trimmed_primary_key().unwrap_or_default()
-        } else {
-            Vec::new()
-        };
-        for column in pruner.columns() {
-            let Some(field) = self.schema.fields.get(*column) else { continue };
-            let bounds = found
-                .iter()
-                .map(|file| {
-                    let Some(schema) = &file.schema else { return Bounds::unknown() };
-                    let meta = &file.entry.file;
-                    if keys.contains(column) {
-                        let bounds = key_bounds(meta, schema, field, true);
-                        if bounds != Bounds::unknown() {
-                            return bounds;
-                        }
-                    }
-                    value_bounds(meta, schema, field)
-                })
-                .collect();
-            table.add(&field.name, field.data_type(), bounds);
-        }
-        for number in pruner.partitions() {
-            let values = found.iter().map(|file| value_of(verdicts, *number, file.partition)).collect();
-            table.add_partition_value(*number, values);
-        }
-        pruner.may_match(&table)
-    }
-
     /// Sections of every bucket that has files.
     fn cut_buckets(&self, pin: &Arc<Pin>, table: &Arc<Table>, live: &[Live]) -> Result<Vec<BucketDraft>> {
         let keyed = self.schema.is_primary_key_table();
@@ -476,53 +404,6 @@ impl<'a> Planner<'a> {
             drafts.push(BucketDraft { partition, bucket, sections, reduced });
         }
         Ok(drafts)
-    }
-
-    /// Value statistics of a primary-key table: single files only where files are judged alone; elsewhere a section goes
-    /// whole or not at all, and not where merged values exist in no file.
-    fn judge_sections(
-        &self,
-        live: &mut [Live],
-        buckets: &mut [BucketDraft],
-        verdicts: &[Vec<Option<bool>>],
-        engine: MergeEngine,
-    ) {
-        let alone: HashSet<usize> = buckets
-            .iter()
-            .flat_map(|bucket| &bucket.sections)
-            .filter(|section| section.alone)
-            .flat_map(Draft::files)
-            .collect();
-        self.judge(live, Reach::Value, Stage::Value, verdicts, |number| alone.contains(&number));
-        if !matches!(engine, MergeEngine::Deduplicate | MergeEngine::FirstRow) {
-            return;
-        }
-        for (conjunct, pruner) in self.pruners(|reach| reach == Reach::Value) {
-            let together: Vec<usize> = buckets
-                .iter()
-                .flat_map(|bucket| &bucket.sections)
-                .filter(|section| !section.alone)
-                .flat_map(Draft::files)
-                .filter(|number| live.get(*number).is_some_and(Live::is_kept))
-                .collect();
-            let verdict = self.may_match(pruner, &together, live, verdicts);
-            let matching: HashSet<usize> =
-                together.iter().zip(verdict).filter_map(|(number, keep)| keep.then_some(*number)).collect();
-            let rule: Arc<str> =
-                format!("value statistics of all files that share keys exclude {}", conjunct.text).into();
-            for section in buckets.iter().flat_map(|bucket| &bucket.sections).filter(|section| !section.alone) {
-                if section.files().any(|number| matching.contains(&number)) {
-                    continue;
-                }
-                for number in section.files() {
-                    if let Some(file) = live.get_mut(number)
-                        && file.is_kept()
-                    {
-                        file.drop_for(Stage::Value, &rule);
-                    }
-                }
-            }
-        }
     }
 
     /// Locations and deletion vectors of the files kept so far.
@@ -699,140 +580,6 @@ impl<'a> Planner<'a> {
             }
         }
     }
-
-    /// Adds what a source found out about options and the like.
-    pub(crate) fn notice(&mut self, notice: String) {
-        if !self.notices.contains(&notice) {
-            self.notices.push(notice);
-        }
-    }
-
-    /// The plan.
-    pub(crate) fn finish(mut self, pin: &Arc<Pin>) -> ScanPlan {
-        let exact_filters = self.filters.exact();
-        let limited = if exact_filters.iter().all(|exact| *exact) && !self.request.kind.keeps_deletes() {
-            self.limit()
-        } else {
-            HashSet::new()
-        };
-        self.stages.by_limit = limited.len() as u64;
-        let mut order: Vec<usize> = (0..self.units.len()).collect();
-        let compare = |one: &Unit, other: &Unit| {
-            let values = one.partition.iter().zip(other.partition.iter()).map(|(one, other)| one.key_cmp(other));
-            values.fold(std::cmp::Ordering::Equal, |so_far, next| so_far.then(next)).then(one.bucket.cmp(&other.bucket))
-        };
-        order.sort_by(|one, other| match (self.units.get(*one), self.units.get(*other)) {
-            (Some(one), Some(other)) => compare(one, other),
-            _ => std::cmp::Ordering::Equal,
-        });
-        // numbers of the sections, in the order of the plan
-        let mut numbers: HashMap<(usize, usize), usize> = HashMap::new();
-        for unit in &order {
-            for (section, found) in self.units.get(*unit).iter().flat_map(|unit| unit.sections.iter().enumerate()) {
-                if !found.runs.is_empty() {
-                    numbers.insert((*unit, section), numbers.len());
-                }
-            }
-        }
-        let limit_rule: Arc<str> = "the limit is reached without it".into();
-        let decisions = std::mem::take(&mut self.considered)
-            .into_iter()
-            .map(|(mut file, kept)| {
-                let partition = self.partitions.values(file.partition);
-                let kept = kept.filter(|kept| {
-                    let name = (kept.unit, file.entry.file.file_name.clone());
-                    !limited.contains(&name)
-                });
-                if kept.is_none() && file.is_kept() {
-                    file.drop_for(Stage::Limit, &limit_rule);
-                }
-                let shown = kept.as_ref().map(|kept| {
-                    let section = numbers.get(&(kept.unit, kept.section)).copied().unwrap_or(0);
-                    (section, kept.class, kept.rule.as_ref())
-                });
-                file.decision(partition, shown)
-            })
-            .collect();
-        let mut slots: Vec<Option<Unit>> = std::mem::take(&mut self.units).into_iter().map(Some).collect();
-        let mut units: Vec<Unit> =
-            order.into_iter().filter_map(|unit| slots.get_mut(unit).and_then(Option::take)).collect();
-        for unit in &mut units {
-            unit.sections.retain(|section| !section.runs.is_empty());
-        }
-        units.retain(|unit| !unit.sections.is_empty());
-        for section in units.iter().flat_map(|unit| &unit.sections) {
-            let class = match section.class {
-                SectionClass::Raw => 0,
-                SectionClass::KindOnly => 1,
-                SectionClass::Select => 2,
-                SectionClass::Combine => 3,
-            };
-            if let Some(count) = self.stages.sections.get_mut(class) {
-                *count += 1;
-            }
-            for file in section.files() {
-                self.stages.kept_files += 1;
-                self.stages.kept_rows += file.physical_rows();
-                self.stages.kept_bytes += file.entry.file.file_size;
-            }
-        }
-        let counts = exact_filters.iter().all(|exact| *exact) && limited.is_empty();
-        let exact_row_count = if counts {
-            units
-                .iter()
-                .flat_map(|unit| &unit.sections)
-                .try_fold(0u64, |sum, section| sum.checked_add(section.exact_rows()?))
-        } else {
-            None
-        };
-        ScanPlan {
-            pin: Arc::clone(pin),
-            kind: self.request.kind,
-            units,
-            stages: self.stages,
-            decisions,
-            exact_filters,
-            exact_row_count,
-            notices: self.notices,
-        }
-    }
-
-    /// Drops files that are not needed to reach the limit: only when files whose live rows are known reach it alone.
-    fn limit(&mut self) -> HashSet<(usize, String)> {
-        let mut dropped = HashSet::new();
-        let Some(limit) = self.request.limit.map(|limit| limit as u64) else { return dropped };
-        let known: u64 = self
-            .units
-            .iter()
-            .flat_map(|unit| &unit.sections)
-            .filter(|section| section.class == SectionClass::Raw)
-            .flat_map(Section::files)
-            .filter_map(|file| file.rows_after_vector())
-            .fold(0, u64::saturating_add);
-        if known < limit {
-            return dropped;
-        }
-        let mut reached = 0u64;
-        for (number, unit) in self.units.iter_mut().enumerate() {
-            for section in &mut unit.sections {
-                let raw = section.class == SectionClass::Raw;
-                for run in &mut section.runs {
-                    run.retain(|file| {
-                        let rows = if raw { file.rows_after_vector() } else { None };
-                        let keep = rows.is_some_and(|rows| rows > 0) && reached < limit;
-                        if keep {
-                            reached = reached.saturating_add(rows.unwrap_or(0));
-                        } else {
-                            dropped.insert((number, file.entry.file.file_name.clone()));
-                        }
-                        keep
-                    });
-                }
-                section.runs.retain(|run| !run.is_empty());
-            }
-        }
-        dropped
-    }
 }
 
 /// Drops the files that `which` names; returns how many files and rows.
@@ -848,7 +595,7 @@ fn drop_where(live: &mut [Live], stage: Stage, rule: &Arc<str>, which: impl Fn(&
     count
 }
 
-fn value_of(verdicts: &[Vec<Option<bool>>], expression: usize, partition: PartitionId) -> Option<bool> {
+pub(super) fn value_of(verdicts: &[Vec<Option<bool>>], expression: usize, partition: PartitionId) -> Option<bool> {
     verdicts.get(expression)?.get(partition).copied().flatten()
 }
 
