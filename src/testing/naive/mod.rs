@@ -256,14 +256,15 @@ impl Table {
         }
     }
 
-    /// A record's values as a whole row.
+    /// An empty row but for what must not be NULL, which is the record's.
     fn reset(&self, record: &Record) -> Result<Vec<Value>, String> {
         for (value, column) in record.values.iter().zip(&self.columns) {
             if value.is_null() && !column.nullable {
                 return Err(format!("{} is NULL", column.name));
             }
         }
-        Ok(record.values.clone())
+        let kept = |(value, column): (&Value, &Column)| if column.nullable { Value::Null } else { value.clone() };
+        Ok(record.values.iter().zip(&self.columns).map(kept).collect())
     }
 
     fn function_name(&self, column: &str) -> Option<&str> {
