@@ -13,6 +13,7 @@ mod tests {
     use roaring::RoaringBitmap;
 
     use crate::error::Result;
+    use crate::merge::select::select_by_each_kernel;
     use crate::merge::{
         FileSequence, KeyFile, MergeOptions, MergeRules, RunInput, SectionSelection, Unbounded, merge_runs, select,
     };
@@ -607,13 +608,15 @@ mod tests {
         (runs, deleted_rows)
     }
 
-    fn check_select(seed: u64) -> bool {
+    /// Whether the case was selected, and by how many kernels it could be.
+    fn check_select(seed: u64) -> Option<usize> {
         let mut case = Case::new(seed);
         let rules = case.rules();
         if !rules.is_selection() {
-            return false;
+            return None;
         }
         let (files, deleted) = key_files(&mut case, &rules);
+        let kernels = select_by_each_kernel(files.clone(), &rules);
         let visible: Vec<Record> = case
             .runs
             .iter()
@@ -626,11 +629,15 @@ mod tests {
         let expected = case.naive(&all, &visible);
         let options = &case.schema.options;
         let (outcome, selection): (naive::Outcome, SectionSelection) = match (expected, select(files, &rules)) {
-            (Err(_), Err(_)) => return false,
+            (Err(_), Err(_)) => return None,
             (Err(why), Ok(_)) => panic!("seed {seed}: should fail ({why})\n{options:#?}"),
             (Ok(_), Err(error)) => panic!("seed {seed}: {error:?}\n{options:#?}"),
             (Ok(outcome), Ok(selection)) => (outcome, selection),
         };
+        let kernels = kernels.unwrap();
+        for (kernel, found) in &kernels {
+            assert_eq!(*found, selection, "seed {seed}: kernel {kernel}\n{options:#?}\nrecords {visible:#?}");
+        }
         let mut wanted: Vec<usize> =
             outcome.rows.iter().filter(|row| !row.kind.is_retract()).map(|row| row.from.unwrap()).collect();
         wanted.sort_unstable();
@@ -662,7 +669,7 @@ mod tests {
         assert_eq!(stats.keys, outcome.keys as u64, "seed {seed}");
         assert_eq!(stats.tombstones, (outcome.keys - wanted.len()) as u64, "seed {seed}");
         assert_eq!(stats.rows, stats.vector_deleted + stats.superseded + stats.tombstones + stats.live, "seed {seed}");
-        true
+        Some(kernels.len())
     }
 
     fn seeds(usual: u64) -> std::ops::Range<u64> {
@@ -685,7 +692,12 @@ mod tests {
     fn selected_rows_agree_with_the_naive_model() {
         let seeds = seeds(20_000);
         let cases = seeds.end - seeds.start;
-        let selected = seeds.filter(|&seed| check_select(seed)).count() as u64;
+        let kernels: Vec<usize> = seeds.filter_map(check_select).collect();
+        let selected = kernels.len() as u64;
         assert!(cases < 100 || selected * 5 > cases, "only {selected} of {cases} cases selected");
+        for count in 1..=3 {
+            let met = kernels.iter().filter(|kernels| **kernels == count).count();
+            assert!(cases < 100 || met > 100, "only {met} cases that {count} kernels take");
+        }
     }
 }

@@ -40,6 +40,6 @@ pub mod tree;
 
 pub use budget::{MemoryBudget, Unbounded};
 pub use rules::MergeRules;
-pub use section::{runs_of_one_level, sections};
+pub use section::{ranked_by_file, runs_of_one_level, sections};
 pub use select::{FileSequence, KeyFile, SectionSelection, SelectionStats, select};
 pub use tree::{MergeCounters, MergeOptions, RunInput, merge_runs};

@@ -141,6 +141,34 @@ fn compare_datums(a: &Datum, b: &Datum) -> Ordering {
     }
 }
 
+/// Whether sequence numbers rank the files of a section as wholes: files of different runs whose keys overlap have
+/// disjoint ranges of sequence numbers. A file's smallest number then stands for all its rows, and none of them need
+/// be read.
+pub fn ranked_by_file<F>(
+    runs: &[Vec<F>],
+    key_range: impl for<'a> Fn(&'a F) -> (&'a [Datum], &'a [Datum]),
+    sequence_range: impl Fn(&F) -> (i64, i64),
+) -> bool {
+    let mut files = Vec::new();
+    for (run, members) in runs.iter().enumerate() {
+        for file in members {
+            let ((min_key, max_key), (min, max)) = (key_range(file), sequence_range(file));
+            if min > max {
+                return false;
+            }
+            files.push((min, max, run, min_key, max_key));
+        }
+    }
+    files.sort_by_key(|&(min, max, ..)| (min, max));
+    files.iter().enumerate().all(|(at, &(_, max, run, min_key, max_key))| {
+        files[at + 1..].iter().take_while(|(other, ..)| *other <= max).all(|&(_, _, other, other_min, other_max)| {
+            let unknown = [min_key, max_key, other_min, other_max].iter().any(|key| key.is_empty());
+            let apart = compare_keys(min_key, other_max).is_gt() || compare_keys(other_min, max_key).is_gt();
+            run == other || (apart && !unknown)
+        })
+    })
+}
+
 /// Splits one run so that all files of a part have the same level, as [`merge_runs`](super::merge_runs) needs when
 /// [`MergeRules::needs_lookup`](super::MergeRules::needs_lookup): the level is a property of the whole run there.
 /// Gives (level, files), lower levels first.
@@ -208,6 +236,18 @@ mod tests {
             double("null", Datum::Null, Datum::Null),
         ];
         assert_eq!(names(files), [[["null"]], [["minus"]], [["zero"]], [["nan"]]]);
+    }
+
+    #[test]
+    fn files_are_ranked_when_those_that_share_keys_share_no_sequence_numbers() {
+        type Ranked = (File, (i64, i64));
+        let ranked = |runs: &[Vec<Ranked>]| ranked_by_file(runs, |file| (&file.0.1, &file.0.2), |file| file.1);
+        let compacted = vec![(file("a", 1, 5), (1, 10)), (file("b", 6, 9), (2, 9))];
+        assert!(ranked(&[compacted.clone(), vec![(file("c", 1, 9), (11, 12))]]));
+        assert!(!ranked(&[compacted.clone(), vec![(file("c", 1, 9), (10, 12))]]), "numbers touch");
+        assert!(ranked(&[compacted.clone(), vec![(file("c", 10, 12), (3, 4))]]), "no key in common");
+        assert!(!ranked(&[compacted, vec![(File("c", vec![], vec![]), (3, 4))]]), "keys unknown");
+        assert!(!ranked(&[vec![(file("a", 1, 5), (2, 1))]]), "a range upside down says nothing");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::context::{ReadContext, SectionHandle};
 use super::data_file::{Output, read_whole, snapshot_sequence};
 use super::deletion::{live_rows, physical_rows};
 use crate::error::{Error, ErrorKind, Result};
-use crate::merge::{FileSequence, KeyFile, MemoryBudget, MergeRules, SectionSelection, select};
+use crate::merge::{FileSequence, KeyFile, MemoryBudget, MergeRules, SectionSelection, ranked_by_file, select};
 use crate::scan::PlannedFile;
 use crate::spec::FileSource;
 
@@ -50,7 +50,11 @@ pub async fn selection(context: &Arc<ReadContext>, handle: &Arc<SectionHandle>) 
 async fn compute(context: &Arc<ReadContext>, handle: &Arc<SectionHandle>) -> Result<SectionSelection> {
     let started = Instant::now();
     let rules = Arc::clone(context.rules(handle)?);
-    let ranked = ranks_by_file(handle);
+    let ranked = ranked_by_file(
+        &handle.section.runs,
+        |file| (&file.min_key, &file.max_key),
+        |file| (file.entry.file.min_sequence_number, file.entry.file.max_sequence_number),
+    );
     let files: Vec<Arc<PlannedFile>> = handle.section.files().cloned().collect();
     let runs: Vec<usize> = handle.section.runs.iter().map(Vec::len).collect();
     let keys: Vec<(KeyFile, Held)> = stream::iter(files.into_iter().map(|file| {
@@ -96,19 +100,6 @@ pub fn sized(error: Error, handle: &SectionHandle) -> Error {
         .with_context("runs", handle.section.runs.len())
         .with_context("bytes of files", bytes)
         .with_hint("compact the table, or give the query more memory")
-}
-
-/// Whether the sequence ranges of the files are disjoint: then a file's smallest number ranks all its rows, and no
-/// sequence number need be read.
-fn ranks_by_file(handle: &SectionHandle) -> bool {
-    let mut ranges: Vec<(i64, i64)> = handle
-        .section
-        .files()
-        .map(|file| (file.entry.file.min_sequence_number, file.entry.file.max_sequence_number))
-        .collect();
-    ranges.sort_unstable();
-    ranges.iter().all(|(min, max)| min <= max)
-        && ranges.windows(2).all(|pair| matches!(pair, [(_, max), (min, _)] if max < min))
 }
 
 async fn key_file(

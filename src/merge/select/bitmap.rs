@@ -2,7 +2,6 @@
 
 use super::mask::Mask;
 use super::{File, Section, Selected};
-use crate::error::Result;
 use crate::merge::keys::Keys;
 use crate::merge::rules::MergeRules;
 
@@ -10,8 +9,8 @@ use crate::merge::rules::MergeRules;
 const BITS_A_ROW: u128 = 64;
 
 /// Selects by walking the files in `walk`; None when the keys are no dense integers.
-pub(super) fn select(section: &Section, rules: &MergeRules, walk: &[usize]) -> Result<Option<Selected>> {
-    let Some((base, bits)) = domain(section) else { return Ok(None) };
+pub(super) fn select(section: &Section, rules: &MergeRules, walk: &[usize]) -> Option<Selected> {
+    let (base, bits) = domain(section)?;
     let mut claims = Claims {
         base,
         claimed: vec![0; bits.div_ceil(64)],
@@ -24,10 +23,10 @@ pub(super) fn select(section: &Section, rules: &MergeRules, walk: &[usize]) -> R
         match &file.keys {
             Keys::Ints32(keys, _) => claims.walk(keys, file, mask),
             Keys::Ints64(keys, _) => claims.walk(keys, file, mask),
-            Keys::Ints128(..) | Keys::Bytes(..) | Keys::Rows(_) => return Ok(None),
+            Keys::Ints128(..) | Keys::Bytes(..) | Keys::Rows(_) => return None,
         }
     }
-    Ok(Some((masks, claims.keys())))
+    Some((masks, claims.keys()))
 }
 
 /// Smallest key and number of bits, if the keys are integers without nulls and dense enough.

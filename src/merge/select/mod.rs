@@ -4,9 +4,11 @@
 //! |---|---|
 //! | [`rank`] | the order of whole files, when sequence numbers allow one |
 //! | [`bitmap`] | kernel: ranked files, one dense integer key: a bit a key |
+//! | [`cascade`] | kernel: ranked files, any keys: each file meets the sorted keys of those before it |
 //! | [`tournament`] | kernel: any keys and order: a merge of the runs |
 
 mod bitmap;
+mod cascade;
 mod mask;
 mod rank;
 mod tournament;
@@ -88,18 +90,40 @@ pub struct SectionSelection {
 ///
 /// Refuses engines other than deduplicate and first-row; a file that is not in strict key order is Corrupt.
 pub fn select(runs: Vec<Vec<KeyFile>>, rules: &MergeRules) -> Result<SectionSelection> {
-    if !rules.is_selection() {
-        return Err(Error::internal("rows of this merge engine are computed, not selected"));
-    }
     let section = Section::try_new(runs, rules)?;
-    let (masks, keys) = match rank::walk(&section, rules) {
-        Some(walk) => match bitmap::select(&section, rules, &walk)? {
-            Some(selected) => selected,
-            None => tournament::select(&section, rules)?,
-        },
+    let mut selected = None;
+    if let Some(walk) = rank::walk(&section, rules) {
+        selected = bitmap::select(&section, rules, &walk).or_else(|| cascade::select(&section, rules, &walk));
+    }
+    let (masks, keys) = match selected {
+        Some(selected) => selected,
         None => tournament::select(&section, rules)?,
     };
     section.finish(masks, keys)
+}
+
+/// The selection of every kernel that takes the section.
+#[cfg(test)]
+pub(super) fn select_by_each_kernel(
+    runs: Vec<Vec<KeyFile>>,
+    rules: &MergeRules,
+) -> Result<Vec<(&'static str, SectionSelection)>> {
+    let by = |kernel: fn(&Section, &MergeRules) -> Result<Option<Selected>>| -> Result<Option<SectionSelection>> {
+        let section = Section::try_new(runs.clone(), rules)?;
+        kernel(&section, rules)?.map(|(masks, keys)| section.finish(masks, keys)).transpose()
+    };
+    let kernels = [
+        (
+            "bitmap",
+            by(|section, rules| Ok(rank::walk(section, rules).and_then(|w| bitmap::select(section, rules, &w))))?,
+        ),
+        (
+            "cascade",
+            by(|section, rules| Ok(rank::walk(section, rules).and_then(|w| cascade::select(section, rules, &w))))?,
+        ),
+        ("tournament", by(|section, rules| tournament::select(section, rules).map(Some))?),
+    ];
+    Ok(kernels.into_iter().filter_map(|(name, selection)| Some((name, selection?))).collect())
 }
 
 /// Distinct keys among the rows that are not vector-deleted, with the masks of all files.
@@ -124,6 +148,9 @@ struct File {
 
 impl Section {
     fn try_new(runs: Vec<Vec<KeyFile>>, rules: &MergeRules) -> Result<Self> {
+        if !rules.is_selection() {
+            return Err(Error::internal("rows of this merge engine are computed, not selected"));
+        }
         let types =
             runs.iter().flatten().next().map(|file| file.keys.iter().map(|key| key.data_type().clone()).collect());
         let mut section = Self { files: Vec::new(), runs: Vec::with_capacity(runs.len()) };
