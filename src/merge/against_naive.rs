@@ -690,7 +690,7 @@ mod tests {
 
     #[test]
     fn selected_rows_agree_with_the_naive_model() {
-        let seeds = seeds(20_000);
+        let seeds = seeds(30_000);
         let cases = seeds.end - seeds.start;
         let kernels: Vec<usize> = seeds.filter_map(check_select).collect();
         let selected = kernels.len() as u64;

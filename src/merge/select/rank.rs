@@ -55,6 +55,11 @@ pub(super) fn walk(section: &Section, rules: &MergeRules) -> Option<Vec<usize>> 
     }
     files.reverse();
     if rules.needs_lookup() {
+        // the record of the lowest upper level hides the others even when it is a retract that is skipped
+        let retracts = |file: &File| file.level > 0 && file.retracts.is_some();
+        if rules.ignore_delete() && section.files.iter().any(retracts) {
+            return None;
+        }
         return lookup(&files, &section.files);
     }
     Some(files.iter().map(|file| file.at).collect())
