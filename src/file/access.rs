@@ -7,8 +7,8 @@ use bytes::Bytes;
 use object_store::{ObjectStore, ObjectStoreExt};
 
 use super::task::FileTask;
-use crate::error::{Error, ErrorKind, Result};
-use crate::storage::Location;
+use crate::error::{Error, Result};
+use crate::storage::{Location, storage_error};
 
 /// One file to read from. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -89,9 +89,10 @@ impl Access {
             .with_context("file", &self.location)
     }
 
-    /// Why a read failed: the file is gone, shorter than the manifest says, or the store does not answer.
+    /// Why a read failed: the file is gone, shorter than the manifest says, or the store has its own reason.
     async fn failed(&self, error: object_store::Error) -> Error {
-        if matches!(error, object_store::Error::NotFound { .. }) {
+        let error = storage_error(error, "reading the data file", &self.location);
+        if error.code() == "FileNotFound" {
             return self.missing().with_source(error);
         }
         match self.store.head(self.location.path()).await {
@@ -99,10 +100,7 @@ impl Access {
             Ok(meta) if meta.size < self.size => self
                 .damaged(format!("it has {} bytes where the manifest says {}", meta.size, self.size))
                 .with_source(error),
-            _ => Error::new(ErrorKind::Unavailable, "the data file could not be read")
-                .with_code("StorageUnavailable")
-                .with_context("file", &self.location)
-                .with_source(error),
+            _ => error,
         }
     }
 }

@@ -31,10 +31,10 @@ impl FileFormat {
         let name = path.rsplit('/').next().unwrap_or(path);
         let mut parts = name.rsplit('.');
         let mut extension = parts.next().unwrap_or_default().to_ascii_lowercase();
-        if COMPRESSIONS.contains(&extension.as_str()) {
-            if let Some(before) = parts.next() {
-                extension = before.to_ascii_lowercase();
-            }
+        if COMPRESSIONS.contains(&extension.as_str())
+            && let Some(before) = parts.next()
+        {
+            extension = before.to_ascii_lowercase();
         }
         // the part before the first dot is the name itself
         if parts.next().is_none() {

@@ -10,7 +10,7 @@ use object_store::Error as StoreError;
 use crate::error::{Error, ErrorKind};
 
 /// What went wrong with `file` while `doing` something to it ("reading", "listing").
-pub(super) fn storage_error(error: StoreError, doing: &str, file: impl Display) -> Error {
+pub(crate) fn storage_error(error: StoreError, doing: &str, file: impl Display) -> Error {
     let root_cause = tidy(&root_cause(&error).to_string());
     let (kind, code, hint) = if root_cause.starts_with("NoSuchBucket") {
         (ErrorKind::NotFound, "BucketNotFound", Some("check the name of the bucket, the endpoint and the region"))

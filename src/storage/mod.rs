@@ -22,5 +22,6 @@ mod s3;
 mod store;
 
 pub use counting::RequestCounts;
+pub(crate) use failure::storage_error;
 pub use location::Location;
 pub use store::{FileEntry, Storage};

@@ -78,7 +78,7 @@ fn integers_narrow_in_two_s_complement() {
         ("TINYINT", "BIGINT", TinyInt(-128), BigInt(-128)),
         ("INT", "BIGINT", Int(i32::MIN), BigInt(-2_147_483_648)),
         ("INT", "FLOAT", Int(16_777_217), Float(16_777_216.0)),
-        ("BIGINT", "DOUBLE", BigInt(i64::MAX), Double(9.223_372_036_854_775_8e18)),
+        ("BIGINT", "DOUBLE", BigInt(i64::MAX), Double(9.223_372_036_854_776e18)),
     ]);
 }
 

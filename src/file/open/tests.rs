@@ -9,7 +9,7 @@ use arrow::array::{
     TimestampMicrosecondArray, TimestampNanosecondArray,
 };
 use arrow::buffer::BooleanBuffer;
-use arrow::datatypes::{DataType as ArrowType, Field, Fields, Int32Type, Int64Type, Schema, TimeUnit};
+use arrow::datatypes::{DataType as ArrowType, Field, Fields, Float32Type, Int32Type, Int64Type, Schema, TimeUnit};
 use bytes::Bytes;
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::Operator;
@@ -19,7 +19,7 @@ use object_store::memory::InMemory;
 use object_store::{ObjectStore, ObjectStoreExt};
 use parquet::arrow::ArrowWriter;
 use parquet::data_type::{
-    ByteArray, ByteArrayType, Int32Type as ParquetInt32, Int64Type as ParquetInt64, Int96, Int96Type,
+    ByteArray, ByteArrayType, FloatType, Int32Type as ParquetInt32, Int64Type as ParquetInt64, Int96, Int96Type,
 };
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
@@ -263,6 +263,42 @@ async fn lists_of_two_levels_and_maps_of_old_are_read() {
     let map = batch.column(1).as_map().value(0);
     assert_eq!(map.column(0).as_primitive::<Int32Type>().values().to_vec(), [7, 8]);
     assert_eq!(map.column(1).as_primitive::<Int32Type>().iter().collect::<Vec<_>>(), [Some(70), None]);
+}
+
+#[tokio::test]
+async fn vectors_are_lists_of_one_length() {
+    let message = "message m { optional group v (LIST) { repeated group list { optional float element; } } }";
+    let file = |levels: &'static [i16], repeats: &'static [i16]| {
+        parquet_by_hand(message, move |_, column| {
+            let values = [1.5, 2.5, 3.5];
+            column.typed::<FloatType>().write_batch(&values, Some(levels), Some(repeats)).unwrap();
+        })
+    };
+    let float = Box::new(FieldType::parse("FLOAT").unwrap());
+    let fields = vec![typed(0, "v", nullable(DataType::Vector(float, 2)))];
+    // [1.5, null], null, [2.5, 3.5]
+    let good = file(&[3, 2, 0, 3, 3], &[0, 1, 0, 0, 1]);
+    let batch = read(&task("a.parquet", good, fields.clone(), fields.clone()).await).await.unwrap();
+    let vectors = batch.column(0).as_fixed_size_list();
+    assert_eq!((vectors.len(), vectors.null_count(), vectors.is_null(1)), (3, 1, true));
+    assert_eq!(vectors.value(2).as_primitive::<Float32Type>().values().to_vec(), [2.5, 3.5]);
+    assert!(vectors.value(0).is_null(1));
+    // [1.5], [2.5, 3.5]
+    let bad = file(&[3, 3, 3], &[0, 0, 1]);
+    let error = read(&task("a.parquet", bad, fields.clone(), fields).await).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corrupt, "{error:?}");
+}
+
+#[tokio::test]
+async fn stored_types_that_contradict_the_schema_are_told() {
+    let batch = RecordBatch::try_from_iter(vec![("v", Arc::new(StringArray::from(vec!["1"])) as ArrayRef)]).unwrap();
+    for declared in ["INT", "DOUBLE", "BOOLEAN", "DATE", "TIMESTAMP(3)", "DECIMAL(5, 2)"] {
+        let column = field(0, "v", declared);
+        let task = task("a.parquet", parquet_of(&batch), vec![column.clone()], vec![column]).await;
+        let error = read(&task).await.unwrap_err();
+        assert_eq!(error.code(), "PhysicalTypeMismatch");
+        assert!(error.to_string().contains(&format!("stores Utf8 where its schema says {declared}")), "{error}");
+    }
 }
 
 /// Case B071: ids decide, not names; case B022: an old schema still reads.

@@ -297,10 +297,9 @@ fn failure(access: &Access, error: OrcError) -> Error {
     let mut at: Option<&(dyn std::error::Error + 'static)> = Some(&error);
     while let Some(source) = at {
         let io = source.downcast_ref::<std::io::Error>().and_then(|io| io.get_ref());
-        if let Some(own) = io.and_then(|inner| inner.downcast_ref::<Carried>()) {
-            if let Some(own) = own.0.lock().take() {
-                return own;
-            }
+        let carried = io.and_then(|inner| inner.downcast_ref::<Carried>());
+        if let Some(own) = carried.and_then(|carried| carried.0.lock().take()) {
+            return own;
         }
         at = source.source();
     }
