@@ -133,6 +133,17 @@ impl FileIndex {
         self.container.entries().map(|entry| (entry.column.as_str(), entry.kind.as_str()))
     }
 
+    /// Every index with the bytes of its body; None: the column has no value in the file.
+    pub fn sizes(&self) -> impl Iterator<Item = (&str, &str, Option<usize>)> {
+        self.container.entries().map(|entry| {
+            let size = match &entry.place {
+                Place::Empty => None,
+                Place::At(range) => Some(range.len()),
+            };
+            (entry.column.as_str(), entry.kind.as_str(), size)
+        })
+    }
+
     /// What the indexes say of `predicate` in a file of `rows` rows. A damaged index is an error.
     pub fn evaluate(&self, predicate: &IndexPredicate, rows: u64) -> Result<IndexVerdict> {
         let Ok(rows) = u32::try_from(rows) else { return Ok(IndexVerdict::Remain) };

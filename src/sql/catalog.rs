@@ -40,11 +40,9 @@ pub(crate) struct LakeCatalog {
 }
 
 impl LakeCatalog {
-    /// The warehouse with its names listed.
-    pub(crate) async fn open(warehouse: &Warehouse, settings: Arc<Settings>) -> Result<Self> {
-        let catalog = Self { warehouse: warehouse.clone(), settings, listing: Arc::default() };
-        catalog.refresh().await?;
-        Ok(catalog)
+    /// The warehouse; its names are not listed yet.
+    pub(crate) fn new(warehouse: &Warehouse, settings: Arc<Settings>) -> Self {
+        Self { warehouse: warehouse.clone(), settings, listing: Arc::default() }
     }
 
     /// Lists databases and tables again.

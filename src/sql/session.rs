@@ -135,7 +135,7 @@ impl Session {
             .with_default_features()
             .build();
         let context = SessionContext::new_with_state(state);
-        let catalog = warehouse.attach(&context, &config.catalog).await?;
+        let catalog = warehouse.attach(&context, &config.catalog)?;
         Ok(Self { warehouse: warehouse.clone(), context, catalog, catalog_name: config.catalog })
     }
 
@@ -381,9 +381,11 @@ impl Session {
             Command::ShowPartitions(factor) => return self.show_partitions(&run, factor).await,
             Command::ShowCreateTable(factor) => {
                 let provider = self.relation(&run, factor).await?;
-                match provider.downcast_ref::<crate::query::LakeTable>() {
-                    Some(table) => describe::create_table(table.pin())?,
-                    None => {
+                let lake = provider.downcast_ref::<crate::query::LakeTable>();
+                match (lake, provider.get_table_definition()) {
+                    (Some(table), _) => describe::create_table(table.pin())?,
+                    (None, Some(text)) => describe::create_view(text)?,
+                    (None, None) => {
                         return Err(Error::invalid("only tables of the warehouse have a CREATE TABLE statement")
                             .with_code("TableNotFound"));
                     }

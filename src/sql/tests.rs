@@ -354,6 +354,9 @@ async fn a_diff_shows_the_net_effect() {
     let session = session_of(&dir).await;
     let sql = "SELECT op, id, before_v, after_v, changed_columns FROM paimon_diff('pay.t', from => 1, to => 3)";
     assert_eq!(rows(&session, sql).await, ["DELETE,1,10,NULL,NULL", "INSERT,3,NULL,30,NULL", "UPDATE,2,20,21,[v]"]);
+    let one = "SELECT op, id FROM paimon_diff('t', 1, 3, where => 'id > 1 AND id < 3')";
+    assert_eq!(rows(&session, one).await, ["UPDATE,2"]);
+    assert_eq!(code(&session, "SELECT * FROM paimon_diff('t', 1, 3, where => 'v > 1')").await, "BadArgument");
     let back = "SELECT op, id FROM paimon_diff('t', 3, 1) ORDER BY id LIMIT 2";
     assert_eq!(rows(&session, back).await, ["INSERT,1", "UPDATE,2"]);
     assert!(rows(&session, "SELECT * FROM paimon_diff('t', 2, 2)").await.is_empty());
@@ -489,6 +492,13 @@ async fn system_tables_never_fail_for_what_is_not_there() {
     assert_eq!(rows(&session, "SELECT count(*) FROM T$FILES").await, ["3"]);
     assert_eq!(rows(&session, "SELECT table_name FROM sys.tables").await, ["t"]);
     assert_eq!(rows(&session, "SELECT count(*) FROM t$ro").await, ["0"]);
+    let golden = golden_session().await;
+    for (table, storage, kind) in
+        [("index_bloom_embedded", "EMBEDDED", "bloom-filter"), ("index_bitmap_file", "FILE", "bitmap")]
+    {
+        let sql = format!("SELECT DISTINCT storage_type, index_type FROM {table}$file_indexes");
+        assert!(rows(&golden, &sql).await.contains(&format!("{storage},{kind}")), "{table}");
+    }
 }
 
 #[tokio::test]

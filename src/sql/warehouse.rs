@@ -73,8 +73,7 @@ impl Warehouse {
     /// # Errors
     /// The warehouse cannot be listed.
     pub async fn register(&self, context: &SessionContext, catalog_name: &str) -> Result<()> {
-        self.attach(context, catalog_name).await?;
-        Ok(())
+        self.attach(context, catalog_name)?.refresh().await
     }
 
     /// Runs one statement of our SQL (time travel clauses, hints, pins) on the caller's session, in which the
@@ -86,8 +85,9 @@ impl Warehouse {
         Session::attached(self, context)?.frame(sql).await
     }
 
-    pub(crate) async fn attach(&self, context: &SessionContext, catalog_name: &str) -> Result<LakeCatalog> {
-        let lake = LakeCatalog::open(self, Arc::default()).await?;
+    /// The catalog, registered; a session of ours lists it when a statement asks for names.
+    pub(crate) fn attach(&self, context: &SessionContext, catalog_name: &str) -> Result<LakeCatalog> {
+        let lake = LakeCatalog::new(self, Arc::default());
         context.register_catalog(catalog_name, Arc::new(lake.clone()));
         let planner: Arc<dyn RelationPlanner> = TravelPlanner::plain();
         let known = context.state().relation_planners().iter().any(|p| TravelPlanner::is(p));

@@ -265,6 +265,12 @@ async fn changes(
         let before = pin_at(statement, table, from, options).await?;
         return diff::incremental(statement, Some(before), after, kinds, false).await;
     }
+    if mode == Mode::Changelog && after.options.changelog_producer == ChangelogProducer::None {
+        statement.notice(format!(
+            "{} writes no changelog (changelog-producer is none); paimon_delta reads the rows its commits added",
+            table.name()
+        ));
+    }
     // the columns of a range are those of today
     let pin = diff::with_schema(&after, table.latest_schema().await?);
     let range = ChangeRange { after: SnapshotId(from), upto: SnapshotId(to) };

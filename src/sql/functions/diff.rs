@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use datafusion::catalog::TableProvider;
-use datafusion::common::{Column, JoinType, NullEquality};
+use datafusion::common::{Column, DFSchema, JoinType, NullEquality};
 use datafusion::datasource::{ViewTable, provider_as_source};
 use datafusion::functions::expr_fn::coalesce;
 use datafusion::functions_aggregate::expr_fn::sum;
@@ -49,6 +49,7 @@ pub(super) async fn provider(
     table: &Arc<Table>,
     from: &PinRequest,
     to: &Selection,
+    condition: Option<&str>,
 ) -> Result<Arc<dyn TableProvider>> {
     let before = statement.pin(table, &Selection { request: from.clone(), ..Selection::none() }).await?;
     let after = statement.pin(table, to).await?;
@@ -61,19 +62,46 @@ pub(super) async fn provider(
         ));
     }
     let (before, after) = (with_schema(&before, Arc::clone(&schema)), with_schema(&after, Arc::clone(&schema)));
-    let plan = if schema.is_primary_key_table() {
-        by_key(statement, before, after, &schema)?
-    } else {
-        as_bags(statement, before, after, &schema)?
-    };
+    let condition = condition.map(|text| filter(statement, &after, &schema, text)).transpose()?;
+    let sides = Sides { statement, before, after, condition };
+    let plan = if schema.is_primary_key_table() { by_key(&sides, &schema)? } else { as_bags(&sides, &schema)? };
     Ok(Arc::new(ViewTable::new(plan, None)))
 }
 
+/// What is compared.
+struct Sides<'a> {
+    statement: &'a Arc<Statement>,
+    before: Arc<Pin>,
+    after: Arc<Pin>,
+    /// Rows of interest, on both sides.
+    condition: Option<Expr>,
+}
+
+/// A condition on both sides. Under a key it may use key columns only: one on other columns would tell a row that
+/// leaves the condition from one that is deleted no more.
+fn filter(statement: &Arc<Statement>, pin: &Arc<Pin>, schema: &TableSchema, text: &str) -> Result<Expr> {
+    let table = statement.lake_table(Arc::clone(pin), LakeView::Rows)?;
+    let columns = DFSchema::try_from(table.schema().as_ref().clone())?;
+    let condition = statement.state().create_logical_expr(text, &columns)?;
+    let other = condition.column_refs().into_iter().find(|c| !schema.primary_keys.contains(&c.name));
+    if let Some(other) = other
+        && schema.is_primary_key_table()
+    {
+        return Err(Error::invalid(format!("the condition uses column {}, which is not part of the key", other.name))
+            .with_code("BadArgument")
+            .with_hint("filter key and partition columns with where =>, and the others in the WHERE of the query"));
+    }
+    Ok(condition)
+}
+
 /// A side of the comparison: `columns`, and a mark that the row is there.
-fn side(statement: &Arc<Statement>, pin: Arc<Pin>, name: &str) -> Result<LogicalPlanBuilder> {
-    let table = statement.lake_table(pin, LakeView::Rows)?;
+fn side(sides: &Sides<'_>, pin: &Arc<Pin>, name: &str) -> Result<LogicalPlanBuilder> {
+    let table = sides.statement.lake_table(Arc::clone(pin), LakeView::Rows)?;
     let columns: Vec<Expr> = table.schema().fields().iter().map(|f| column(name, f.name())).collect();
-    let scan = LogicalPlanBuilder::scan(name, provider_as_source(Arc::new(table)), None)?;
+    let mut scan = LogicalPlanBuilder::scan(name, provider_as_source(Arc::new(table)), None)?;
+    if let Some(condition) = &sides.condition {
+        scan = scan.filter(condition.clone())?;
+    }
     Ok(scan.project(columns.into_iter().chain([lit(true).alias(HERE)]))?.alias(name)?)
 }
 
@@ -83,17 +111,12 @@ fn column(relation: &str, name: &str) -> Expr {
 }
 
 /// Both sides next to each other by key.
-fn joined(
-    statement: &Arc<Statement>,
-    before: Arc<Pin>,
-    after: Arc<Pin>,
-    schema: &TableSchema,
-) -> Result<LogicalPlanBuilder> {
+fn joined(sides: &Sides<'_>, schema: &TableSchema) -> Result<LogicalPlanBuilder> {
     let keys = |relation: &str| -> Vec<Column> {
         schema.primary_keys.iter().map(|key| Column::new(Some(relation), key)).collect()
     };
-    let right = side(statement, after, "after")?.build()?;
-    Ok(side(statement, before, "before")?.join_detailed(
+    let right = side(sides, &sides.after, "after")?.build()?;
+    Ok(side(sides, &sides.before, "before")?.join_detailed(
         right,
         JoinType::Full,
         (keys("before"), keys("after")),
@@ -119,11 +142,10 @@ fn differs(schema: &TableSchema) -> Expr {
     coalesce(vec![cast(array_length(changed(schema)), arrow::datatypes::DataType::Int64), lit(0i64)]).gt(lit(0i64))
 }
 
-fn by_key(statement: &Arc<Statement>, before: Arc<Pin>, after: Arc<Pin>, schema: &TableSchema) -> Result<LogicalPlan> {
+fn by_key(sides: &Sides<'_>, schema: &TableSchema) -> Result<LogicalPlan> {
     let only_after = column("before", HERE).is_null();
     let only_before = column("after", HERE).is_null();
-    let plan = joined(statement, before, after, schema)?
-        .filter(only_after.clone().or(only_before.clone()).or(differs(schema)))?;
+    let plan = joined(sides, schema)?.filter(only_after.clone().or(only_before.clone()).or(differs(schema)))?;
     let op =
         when(only_after.clone(), lit("INSERT")).when(only_before.clone(), lit("DELETE")).otherwise(lit("UPDATE"))?;
     let mut columns = vec![op.alias("op")];
@@ -141,14 +163,14 @@ fn by_key(statement: &Arc<Statement>, before: Arc<Pin>, after: Arc<Pin>, schema:
     Ok(plan.project(columns)?.build()?)
 }
 
-fn as_bags(statement: &Arc<Statement>, before: Arc<Pin>, after: Arc<Pin>, schema: &TableSchema) -> Result<LogicalPlan> {
+fn as_bags(sides: &Sides<'_>, schema: &TableSchema) -> Result<LogicalPlan> {
     comparable(schema)?;
-    let signed = |pin: Arc<Pin>, sign: i64| -> Result<LogicalPlan> {
+    let signed = |pin: &Arc<Pin>, sign: i64| -> Result<LogicalPlan> {
         let columns: Vec<Expr> = schema.fields.iter().map(|f| column("rows", &f.name)).collect();
-        let plan = side(statement, pin, "rows")?;
+        let plan = side(sides, pin, "rows")?;
         Ok(plan.project(columns.into_iter().chain([lit(sign).alias("__sign")]))?.alias("rows")?.build()?)
     };
-    let all = LogicalPlanBuilder::from(signed(after, 1)?).union(signed(before, -1)?)?.alias("rows")?;
+    let all = LogicalPlanBuilder::from(signed(&sides.after, 1)?).union(signed(&sides.before, -1)?)?.alias("rows")?;
     let groups: Vec<Expr> = schema.fields.iter().map(|f| column("rows", &f.name)).collect();
     let count = sum(column("rows", "__sign")).alias("__count");
     let plan = all.aggregate(groups.clone(), vec![count])?.filter(col("__count").not_eq(lit(0i64)))?;
@@ -195,11 +217,12 @@ pub(super) async fn incremental(
     }
     let Some(before) = before else { return Ok(Arc::new(statement.lake_table(after, view)?)) };
     let before = with_schema(&before, Arc::clone(&schema));
+    let sides = Sides { statement, before, after, condition: None };
     let names = || schema.fields.iter().map(|f| f.name.as_str());
     let plan = if schema.is_primary_key_table() {
         let new = column("before", HERE).is_null();
         let gone = column("after", HERE).is_null();
-        let plan = joined(statement, before, after, &schema)?;
+        let plan = joined(&sides, &schema)?;
         if kinds {
             let plan = plan.filter(new.or(gone.clone()).or(differs(&schema)))?;
             let kind = when(gone.clone(), lit("-D")).otherwise(lit("+I"))?;
@@ -215,7 +238,7 @@ pub(super) async fn incremental(
         }
     } else {
         comparable(&schema)?;
-        let added = added(statement, before, after, &schema)?;
+        let added = added(&sides, &schema)?;
         let columns = names().map(|name| column("after", name).alias(name));
         if kinds {
             added.project([lit("+I").alias("rowkind")].into_iter().chain(columns))?.build()?
@@ -227,24 +250,19 @@ pub(super) async fn incremental(
 }
 
 /// Rows of `after` beyond the copies `before` has of them: equal rows are numbered on both sides.
-fn added(
-    statement: &Arc<Statement>,
-    before: Arc<Pin>,
-    after: Arc<Pin>,
-    schema: &TableSchema,
-) -> Result<LogicalPlanBuilder> {
-    let numbered = |pin: Arc<Pin>, name: &'static str| -> Result<LogicalPlanBuilder> {
+fn added(sides: &Sides<'_>, schema: &TableSchema) -> Result<LogicalPlanBuilder> {
+    let numbered = |pin: &Arc<Pin>, name: &'static str| -> Result<LogicalPlanBuilder> {
         let columns: Vec<Expr> = schema.fields.iter().map(|f| column(name, &f.name)).collect();
         let number = row_number().partition_by(columns.clone()).build()?;
-        let plan = side(statement, pin, name)?.window([number.alias("__copy")])?;
+        let plan = side(sides, pin, name)?.window([number.alias("__copy")])?;
         Ok(plan.project(columns.into_iter().chain([col("__copy")]))?.alias(name)?)
     };
     let keys = |relation: &str| -> Vec<Column> {
         let names = schema.fields.iter().map(|f| f.name.as_str()).chain(["__copy"]);
         names.map(|name| Column::new(Some(relation), name)).collect()
     };
-    let right = numbered(before, "before")?.build()?;
-    Ok(numbered(after, "after")?.join_detailed(
+    let right = numbered(&sides.before, "before")?.build()?;
+    Ok(numbered(&sides.after, "after")?.join_detailed(
         right,
         JoinType::LeftAnti,
         (keys("after"), keys("before")),

@@ -53,7 +53,8 @@ impl Function {
     /// Parameters by position.
     fn parameters(self) -> &'static [&'static str] {
         match self {
-            Self::Changes | Self::Delta | Self::Diff => &["table", "from", "to"],
+            Self::Changes | Self::Delta => &["table", "from", "to"],
+            Self::Diff => &["table", "from", "to", "where"],
             Self::RowAccounting => &["table", "level", "mode", "at"],
         }
     }
@@ -129,7 +130,7 @@ impl Call {
             Function::RowAccounting => "paimon_row_accounting('db.t', level => 'partition', mode => 'exact', at => 3)",
             Function::Changes => "paimon_changes('db.t', from => 1, to => 5)",
             Function::Delta => "paimon_delta('db.t', from => 1, to => 5)",
-            Function::Diff => "paimon_diff('db.t', from => 1, to => 5)",
+            Function::Diff => "paimon_diff('db.t', from => 1, to => 5, where => 'dt = …')",
         };
         Error::invalid(format!("{}: {message}", self.function.name()))
             .with_code("BadArgument")
@@ -206,7 +207,7 @@ pub(crate) async fn provider(
                 Some(request) => Selection { request: request.clone(), ..Selection::none() },
                 None => said,
             };
-            diff::provider(statement, &table, from, &to).await
+            diff::provider(statement, &table, from, &to, call.text("where")).await
         }
         Function::RowAccounting => {
             let at = match call.version("at") {

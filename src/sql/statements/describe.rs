@@ -52,6 +52,12 @@ pub(crate) fn columns(provider: &Arc<dyn TableProvider>) -> Result<RecordBatch> 
     cells::batch(&schema, &rows)
 }
 
+/// The statement that would make a view again.
+pub(crate) fn create_view(query: &str) -> Result<RecordBatch> {
+    let schema = cells::schema(&[("table_name", Kind::Text, true), ("create_statement", Kind::Text, true)]);
+    cells::batch(&schema, &[vec![Cell::text("view"), Cell::text(query)]])
+}
+
 /// The statement that would make the pinned table.
 pub(crate) fn create_table(pin: &Pin) -> Result<RecordBatch> {
     let schema = cells::schema(&[("table_name", Kind::Text, true), ("create_statement", Kind::Text, true)]);

@@ -6,6 +6,7 @@ mod buckets;
 mod changes;
 mod consumers;
 mod entries;
+mod file_indexes;
 mod file_key_ranges;
 mod files;
 mod global;
@@ -106,6 +107,7 @@ const ALL: &[SystemTable] = &[
     made!("aggregation_fields", Live, aggregation_fields),
     made!("files", Pinned, files),
     made!("file_key_ranges", Pinned, file_key_ranges),
+    made!("file_indexes", Pinned, file_indexes),
     made!("manifests", Pinned, manifests),
     made!("partitions", Pinned, partitions),
     made!("buckets", Pinned, buckets),
