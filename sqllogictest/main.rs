@@ -7,6 +7,7 @@ mod harness;
 mod java_reads;
 mod random;
 mod s3;
+mod shell;
 mod suites;
 mod torn;
 
@@ -19,6 +20,7 @@ fn main() -> ExitCode {
     let mut tests = Vec::new();
     golden::register(&mut tests);
     suites::register(&mut tests);
+    shell::register(&mut tests);
     torn::register(&mut tests);
     java_reads::register(&mut tests);
     differential::register(&mut tests);

@@ -1,23 +1,61 @@
-//! The SQL suites under `cases/`, one feature a file.
+//! The SQL suites under `cases/`, one feature a file, run by the engine of `lakepin test`.
+//!
+//! Variables: `${JAVA}` and `${PYTHON}`, the golden warehouses; `${DEMO}`, the demo warehouse. With `LAKEPIN_COMPLETE`
+//! set, results are written into the files instead of compared; read them before they are committed.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
-use crate::harness::Test;
+use lakepin::shell::suites::{Options, complete_file, run_file};
+use lakepin::sql::SessionConfig;
 
-/// Every `.slt` file under `cases/`, sorted.
-pub fn files(dir: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let Ok(entries) = std::fs::read_dir(dir) else { return found };
-    for entry in entries.flatten() {
-        let path = entry.path();
-        if path.is_dir() {
-            found.extend(files(&path));
-        } else if path.extension().is_some_and(|e| e == "slt") {
-            found.push(path);
-        }
-    }
-    found.sort();
-    found
+use crate::harness::{Outcome, Test};
+
+/// The demo warehouse, made once.
+pub fn demo() -> Result<PathBuf, String> {
+    static DEMO: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    DEMO.get_or_init(|| {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("demo");
+        lakepin::shell::make_demo(&folder).map_err(|e| e.to_string())?;
+        Ok(folder)
+    })
+    .clone()
 }
 
-pub fn register(_tests: &mut Vec<Test>) {}
+/// Warehouses by the names suites give them.
+pub fn variables() -> Result<BTreeMap<String, String>, String> {
+    let java = lakepin::testing::golden::java_warehouse().map_err(|e| e.to_string())?;
+    let python = lakepin::testing::golden::python_warehouse().map_err(|e| e.to_string())?;
+    Ok([("JAVA", java), ("PYTHON", python), ("DEMO", demo()?)]
+        .into_iter()
+        .map(|(name, path)| (name.to_string(), path.display().to_string()))
+        .collect())
+}
+
+async fn check(path: PathBuf) -> Result<Outcome, String> {
+    // plans shall not depend on the machine
+    let session = SessionConfig { target_partitions: Some(4), ..SessionConfig::default() };
+    let options = Options { variables: variables()?, session, ..Options::default() };
+    if std::env::var_os("LAKEPIN_COMPLETE").is_some() {
+        complete_file(&path, &options).await.map_err(|e| e.to_string())?;
+    }
+    let report = run_file(&path, &options).await;
+    match report.failures.as_slice() {
+        [] if report.records == 0 => Err("the file says nothing".to_string()),
+        [] => Ok(Outcome::Passed(format!("{} records", report.records))),
+        failures => Err(failures.join("\n\n")),
+    }
+}
+
+pub fn register(tests: &mut Vec<Test>) {
+    let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("sqllogictest/cases");
+    let files = match lakepin::shell::suites::files(std::slice::from_ref(&cases)) {
+        Ok(files) => files,
+        Err(e) => return tests.push(Test::new("suites::files", move || Err(e.to_string()))),
+    };
+    for path in files {
+        let name = path.strip_prefix(&cases).unwrap_or(&path).with_extension("").display().to_string();
+        tests.push(Test::new_async(format!("suites::{}", name.replace('/', "::")), move || check(path)));
+    }
+}

@@ -272,7 +272,9 @@ impl Shell {
         }
         let mut sink = self.sink(&show);
         let shown = self.stream_into(answer, &show, &mut sink, running, clock).await;
+        let paused = running.pause();
         let kept = self.put_back(sink, shown.is_ok());
+        drop(paused);
         match (shown, kept) {
             (Err(error), _) => Err(error),
             (Ok(()), kept) => kept,

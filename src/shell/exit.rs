@@ -19,7 +19,7 @@ pub const INTERRUPTED: u8 = 130;
 pub fn code_of(error: &Error) -> u8 {
     match error.code() {
         "Interrupted" => INTERRUPTED,
-        "Usage" | "FileNotFound" => USAGE,
+        "Usage" | "FileNotFound" | "WarehouseNotFound" => USAGE,
         "SnapshotExpired" | "PinLost" | "DataFileMissing" => LOST,
         _ if error.kind() == ErrorKind::Exhausted => LIMIT,
         _ => FAILED,
@@ -29,6 +29,7 @@ pub fn code_of(error: &Error) -> u8 {
 /// Ends the program at once; the terminal is not in raw mode while statements run.
 pub fn now(code: u8) -> ! {
     super::progress::clear();
+    super::output::remove_unfinished();
     std::process::exit(i32::from(code))
 }
 

@@ -99,6 +99,24 @@ impl Running {
     }
 }
 
+impl Running {
+    /// Until the value is dropped, Ctrl-C is for somebody else: a pager.
+    pub fn pause(&self) -> Paused<'_> {
+        self.interrupts.0.running.store(false, Ordering::Release);
+        Paused(self)
+    }
+}
+
+/// While it lives, Ctrl-C is not for the statement.
+#[derive(Debug)]
+pub struct Paused<'a>(&'a Running);
+
+impl Drop for Paused<'_> {
+    fn drop(&mut self) {
+        self.0.interrupts.0.running.store(true, Ordering::Release);
+    }
+}
+
 impl Drop for Running {
     fn drop(&mut self) {
         self.interrupts.0.running.store(false, Ordering::Release);

@@ -5,9 +5,24 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::render::width::width;
 use crate::error::{Error, Result};
+
+/// Files that are not whole, for an end in haste.
+static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Removes what was being written aside: nobody will finish it.
+pub fn remove_unfinished() {
+    for path in unfinished().drain(..) {
+        let _ = std::fs::remove_file(path);
+    }
+}
 
 /// A file that is written aside and renamed.
 #[derive(Debug)]
@@ -36,6 +51,7 @@ impl OutputFile {
         let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
         let aside = path.with_file_name(format!(".{name}.{}.part", std::process::id()));
         let file = OpenOptions::new().write(true).create_new(true).open(&aside).map_err(failed)?;
+        unfinished().push(aside.clone());
         Ok(Self { path: path.to_path_buf(), aside: Some(aside), writer: BufWriter::new(file) })
     }
 
@@ -55,6 +71,7 @@ impl OutputFile {
         if let Some(aside) = &self.aside {
             self.writer.get_ref().sync_all().map_err(failed)?;
             std::fs::rename(aside, &self.path).map_err(failed)?;
+            unfinished().retain(|path| path != aside);
             self.aside = None;
         }
         Ok(())
@@ -75,6 +92,7 @@ impl Drop for OutputFile {
     fn drop(&mut self) {
         if let Some(aside) = &self.aside {
             let _ = std::fs::remove_file(aside);
+            unfinished().retain(|path| path != aside);
         }
     }
 }

@@ -75,7 +75,7 @@ fn run(args: Args, runtime: &Runtime) -> Result<u8> {
             let terminal = Terminal::detect(common.color);
             if !inputs.is_empty() {
                 scripted(&common, inputs, runtime)
-            } else if terminal.input {
+            } else if terminal.input && terminal.output {
                 interactive(&common, None, runtime)
             } else {
                 scripted(&common, vec![Input::File("-".to_string())], runtime)
@@ -269,7 +269,8 @@ async fn test(common: &Common, suites: &super::args::Suites) -> Result<u8> {
     let options = Options {
         warehouse,
         store_options,
-        session: session_config(common),
+        // plans in suites shall not depend on the machine
+        session: SessionConfig { target_partitions: Some(4), ..session_config(common) },
         variables: common.variables.iter().cloned().collect(),
         labels: suites.labels.clone(),
     };

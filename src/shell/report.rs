@@ -35,7 +35,7 @@ pub fn describe(error: &Error, source: Option<&Source>, color: bool) -> String {
             None => {}
         }
     }
-    let _ = writeln!(out, ": {}", error.message());
+    let _ = writeln!(out, ": {}", message(error));
     if let (Some(source), Some((line, column))) = (source, place) {
         let line_text = usize::try_from(line.saturating_sub(1)).ok().and_then(|at| source.text.lines().nth(at));
         if let Some(line_text) = line_text {
@@ -51,6 +51,33 @@ pub fn describe(error: &Error, source: Option<&Source>, color: bool) -> String {
         let _ = writeln!(out, "hint: {hint}");
     }
     out
+}
+
+/// What went wrong, without the wrappings of the libraries below, which the code and the place already tell.
+fn message(error: &Error) -> String {
+    let mut text = error.message();
+    const WRAPPINGS: &[&str] = &[
+        "SQL error: ",
+        "Schema error: ",
+        "Error during planning: ",
+        "Execution error: ",
+        "This feature is not implemented: ",
+    ];
+    while let Some(inner) = WRAPPINGS.iter().find_map(|wrapping| text.strip_prefix(wrapping)) {
+        text = inner;
+    }
+    let parser = ["ParserError(\"", "TokenizerError(\""].iter().find_map(|wrapping| text.strip_prefix(wrapping));
+    if let Some(inner) = parser.and_then(|inner| inner.strip_suffix("\")")) {
+        let inner = inner.find(" at Line: ").and_then(|at| inner.get(..at)).unwrap_or(inner);
+        return inner.replace("\\\"", "\"").replace("\\'", "'");
+    }
+    match (error.hint(), text.split_once('\n')) {
+        // the hint says the same, better
+        (Some(_), Some((first, rest))) if rest.starts_with("Valid fields are") => {
+            first.trim_end_matches('.').to_string()
+        }
+        _ => text.to_string(),
+    }
 }
 
 /// The line and a caret under the character, shortened around it when it is long.
@@ -106,6 +133,21 @@ mod tests {
             describe(&error, Some(&source), false),
             "error[ColumnNotFound] a.sql line 8:11: there is no column 订单\n    '订单' || 订单 from t\n              ^\nhint: did you mean \"订单号\"?\n"
         );
+    }
+
+    #[test]
+    fn wrappings_of_libraries_are_taken_off() {
+        let cases = [
+            (
+                "SQL error: ParserError(\"Expected: \\\"x\\\", found: y at Line: 1, Column: 2\")",
+                "Expected: \"x\", found: y",
+            ),
+            ("Error during planning: Execution error: no", "no"),
+            ("Schema error: No field named boom.\nValid fields are a, b.", "No field named boom"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(message(&Error::invalid(text).with_hint("known columns: a")), expected);
+        }
     }
 
     #[test]

@@ -79,12 +79,14 @@ impl RelationPlanner for TravelPlanner {
             return Ok(RelationPlanning::Original(Box::new(relation)));
         };
         let source = context.context_provider().get_table_source(reference.clone())?;
-        let own = match reference {
+        let own = match reference.clone() {
             TableReference::Bare { .. } => TableReference::bare(base),
             TableReference::Partial { schema, .. } => TableReference::partial(schema, base),
             TableReference::Full { catalog, schema, .. } => TableReference::full(catalog, schema, base),
         };
-        let plan = LogicalPlanBuilder::scan(own, source, None)?.build()?;
+        // under its full name first: the optimizer takes scans of one name for the same rows and would read two
+        // snapshots of a table as one
+        let plan = LogicalPlanBuilder::scan(reference.clone(), source, None)?.alias(own)?.build()?;
         Ok(RelationPlanning::Planned(Box::new(PlannedRelation::new(plan, alias.clone()))))
     }
 }

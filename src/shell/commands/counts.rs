@@ -58,8 +58,8 @@ fn run(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
         let batch = batch(&accounting)?;
         let mut answer = Answer::of_batches(batch.schema(), vec![batch])?;
         answer.pins = vec![pin];
-        answer.notices = conclusions(&accounting, condition);
         shell.present(answer, Show { cap: false, ..Show::default() }).await?;
+        shell.say(&conclusions(&accounting, condition))?;
         match accounting.violations.as_slice() {
             [] => Ok(()),
             violations => Err(Error::corrupt(format!("the accounting does not close: {}", violations.join("; ")))

@@ -59,9 +59,12 @@ impl Engine {
                 (None, "WAREHOUSE") => self.options.warehouse.as_ref().map(|w| w.url().to_string()).unwrap_or_default(),
                 (None, _) => std::env::var(name).map_err(|_| {
                     let known: Vec<&str> = self.options.variables.keys().map(String::as_str).collect();
-                    Error::invalid(format!("there is no variable ${{{name}}}"))
-                        .with_code("UnknownVariable")
-                        .with_hint(format!("give it with -v {name}=value; known: WAREHOUSE {}", known.join(" ")))
+                    Error::invalid(format!("there is no variable ${{{name}}}")).with_code("UnknownVariable").with_hint(
+                        format!(
+                            "give it with -v {name}=value; known: {}",
+                            [&["WAREHOUSE"], known.as_slice()].concat().join(", ")
+                        ),
+                    )
                 })?,
             };
             out.push_str(&value);
@@ -99,7 +102,16 @@ impl Engine {
                 StatementKind::Rows => {
                     let schema = result.schema;
                     let batches: Vec<RecordBatch> = result.stream.try_collect().await?;
-                    DBOutput::Rows { types: letters(&schema), rows: rows(&schema, &batches)? }
+                    let mut rows = rows(&schema, &batches)?;
+                    // where the warehouse lies differs from machine to machine
+                    let url = session.warehouse().url().trim_end_matches('/');
+                    let inside = url.trim_start_matches("file://").trim_start_matches('/');
+                    if inside.len() > 3 {
+                        for cell in rows.iter_mut().flatten().filter(|cell| cell.contains(inside)) {
+                            *cell = cell.replace(url, "WAREHOUSE").replace(inside, "WAREHOUSE");
+                        }
+                    }
+                    DBOutput::Rows { types: letters(&schema), rows }
                 }
             };
         }

@@ -1,0 +1,285 @@
+//! The prompt, as somebody at a terminal meets it.
+
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use super::pty::Pty;
+use crate::harness::{Outcome, Test};
+
+const PROMPT: &str = "pay@latest=>";
+/// Never ends by itself.
+const ENDLESS: &str = "select count(*) from generate_series(1, 1000000000000) as a(x) where x % 7 = 3;";
+
+type Check = fn(&mut Pty, &TempDir) -> Result<(), String>;
+
+fn shell(size: (u16, u16), env: &[(&str, &str)]) -> Result<(Pty, TempDir), String> {
+    let home = tempfile::tempdir().map_err(|e| e.to_string())?;
+    let demo = crate::suites::demo()?.display().to_string();
+    let arguments = ["-w", &demo, "-d", "pay", "--timezone", "+08:00", "--no-rc"];
+    let pty = Pty::start(&arguments, env, home.path(), size)?;
+    pty.wait_prompt(PROMPT)?;
+    Ok((pty, home))
+}
+
+fn ensure(holds: bool, why: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(why()) }
+}
+
+fn prompt_shows_the_pin(pty: &mut Pty, _: &TempDir) -> Result<(), String> {
+    pty.line("\\pin dwd_pay_success 3")?;
+    pty.wait_prompt("pay@3[04-16 09:57:30+08]=>")?;
+    pty.line("select count(*) as n")?;
+    pty.wait_prompt("pay@3[04-16 09:57:30+08]->")?;
+    pty.line("from dwd_pay_success;")?;
+    pty.wait_text("snapshot 3, committed")?;
+    pty.line("\\unpin all")?;
+    pty.wait_prompt(PROMPT)?;
+    pty.send("\x04")?;
+    ensure(pty.end()? == 0, || "Ctrl-D did not exit with 0".to_string())
+}
+
+fn names_are_completed(pty: &mut Pty, _: &TempDir) -> Result<(), String> {
+    let cases = [
+        ("select * from dwd_p\t", "select * from dwd_pay_success"),
+        ("select * from dwd_pay_success$sn\t", "dwd_pay_success$snapshots"),
+        ("\\cou\t", "\\counts"),
+        ("\\counts dwd_o\t", "\\counts dwd_order_status"),
+        ("select * from dwd_pay_success where chan\t", "where channel"),
+        ("select * from dwd_pay_success version as of 'aft\t", "version as of 'after-repair'"),
+        ("sel\t", "=> select"),
+        ("use pa\t", "use pay"),
+    ];
+    for (typed, expected) in cases {
+        // names are asked for while the first key waits: a slow answer is there at the second
+        let (text, _) = typed.split_at(typed.len() - 1);
+        pty.send(text)?;
+        pty.wait_text(text)?;
+        let mut done = false;
+        for _ in 0..20 {
+            pty.send("\t")?;
+            std::thread::sleep(Duration::from_millis(250));
+            if pty.last().contains(expected) {
+                done = true;
+                break;
+            }
+        }
+        ensure(done, || format!("{typed:?} did not become {expected:?}:\n{}", pty.screen().join("\n")))?;
+        pty.send("\x03")?;
+        pty.wait_prompt(PROMPT)?;
+        // two Ctrl-C within two seconds would leave
+        pty.line("")?;
+        pty.wait_prompt(PROMPT)?;
+    }
+    Ok(())
+}
+
+fn ctrl_c_cancels_and_twice_leaves(pty: &mut Pty, _: &TempDir) -> Result<(), String> {
+    pty.send("select typed and not meant")?;
+    pty.wait_text("not meant")?;
+    pty.send("\x03")?;
+    pty.wait_prompt(PROMPT)?;
+    pty.line(ENDLESS)?;
+    // the line of progress says that it runs
+    pty.wait_text("rows read")?;
+    let pressed = Instant::now();
+    pty.send("\x03")?;
+    pty.wait_text("error[Interrupted]")?;
+    pty.wait_prompt(PROMPT)?;
+    ensure(pressed.elapsed() < Duration::from_secs(5), || format!("it took {:?}", pressed.elapsed()))?;
+    let screen = pty.screen().join("\n");
+    ensure(!screen.contains("rows read"), || format!("progress is still on the screen:\n{screen}"))?;
+    pty.line("select 40 + 2 as answer;")?;
+    pty.wait_text("42")?;
+    pty.wait_prompt(PROMPT)?;
+    pty.send("\x03")?;
+    std::thread::sleep(Duration::from_millis(300));
+    pty.send("\x03")?;
+    ensure(pty.end()? == 130, || "two Ctrl-C did not leave with 130".to_string())
+}
+
+fn long_results_are_capped_and_more_shows_the_rest(pty: &mut Pty, _: &TempDir) -> Result<(), String> {
+    pty.line("\\pager off")?;
+    pty.wait_text("pager is off")?;
+    pty.line("select value as v, 'row' as r from generate_series(1, 100);")?;
+    let screen = pty.wait_text("showing 40 of 100 rows")?;
+    let text = screen.join("\n");
+    ensure(text.contains("… 60 more rows …") && text.contains("│ 100 │ row │"), || text.clone())?;
+    ensure(!text.contains("│  50 │ row │"), || text.clone())?;
+    pty.line("\\more")?;
+    pty.wait_text("80 rows")?;
+    pty.line("\\echo end of it")?;
+    pty.wait_prompt(PROMPT)?;
+    let text = pty.screen().join("\n");
+    ensure(text.contains("│ 100 │ row │") && text.contains("│  70 │ row │"), || text.clone())
+}
+
+fn cjk_and_emoji_stay_aligned(pty: &mut Pty, _: &TempDir) -> Result<(), String> {
+    pty.line(
+        "select * from (values ('订单', 1), ('ab', 22), ('👍', 333), (null, 4), ('NULL', 5), ('', 6)) as t(名, n);",
+    )?;
+    let screen = pty.wait_text("6 rows")?;
+    let rows = pty.rows_beginning("│");
+    ensure(rows.len() == 7, || screen.join("\n"))?;
+    let first = pty.columns_of(rows[0], "│");
+    ensure(first.len() == 3, || format!("{first:?}"))?;
+    for row in &rows {
+        let columns = pty.columns_of(*row, "│");
+        ensure(columns == first, || format!("row {row}: {columns:?}, not {first:?}\n{}", screen.join("\n")))?;
+    }
+    let text = screen.join("\n");
+    ensure(text.contains("│ NULL   │") && text.contains("│ 'NULL' │") && text.contains("│        │"), || text.clone())
+}
+
+fn too_wide_becomes_records(pty: &mut Pty, _: &TempDir) -> Result<(), String> {
+    pty.line("select * from dwd_pay_success limit 1;")?;
+    let screen = pty.wait_text("update_time │")?;
+    ensure(screen.iter().any(|line| line.starts_with("─[ 1 ]─")), || screen.join("\n"))?;
+    pty.wait_text("pin: pay.dwd_pay")?;
+    pty.line("select 1 as one \\G")?;
+    pty.wait_text("one │ 1").map(drop)
+}
+
+fn pager_gets_what_does_not_fit(pty: &mut Pty, _: &TempDir) -> Result<(), String> {
+    pty.line("select 1 as short;")?;
+    let screen = pty.wait_text("1 row")?;
+    ensure(!screen.iter().any(|l| l.starts_with("P:")), || format!("what fits was paged:\n{}", screen.join("\n")))?;
+    pty.line("select value from generate_series(1, 30);")?;
+    pty.wait_text("P:│    30 │")?;
+    pty.wait_text("P:30 rows")?;
+    pty.line("select nothing;")?;
+    let screen = pty.wait_text("error[")?;
+    ensure(!screen.iter().any(|l| l.starts_with("P:error")), || "an error was paged".to_string())
+}
+
+fn pager_that_is_not_there_hides_nothing(pty: &mut Pty, _: &TempDir) -> Result<(), String> {
+    pty.line("select value from generate_series(1, 30);")?;
+    pty.wait_text("│    30 │")?;
+    pty.wait_prompt(PROMPT).map(drop)
+}
+
+fn watch_runs_until_told_and_never_pages(pty: &mut Pty, _: &TempDir) -> Result<(), String> {
+    pty.line("select count(*) as n from dwd_pay_success; \\watch 0.2")?;
+    pty.wait_text("turn 3: pay.dwd_pay_success@")?;
+    pty.wait_text("no change")?;
+    let screen = pty.screen();
+    ensure(!screen.iter().any(|l| l.starts_with("P:turn")), || screen.join("\n"))?;
+    pty.send("\x03")?;
+    pty.wait_prompt(PROMPT).map(drop)
+}
+
+fn history_is_private_and_holds_no_secret(pty: &mut Pty, home: &TempDir) -> Result<(), String> {
+    pty.line("select 11")?;
+    pty.line("+ 31 as sum;")?;
+    pty.wait_text("42")?;
+    pty.line("\\set my_password hunter2")?;
+    pty.wait_prompt(PROMPT)?;
+    pty.line(" select 'left out' as x;")?;
+    pty.wait_text("left out")?;
+    pty.line("\\q 7")?;
+    ensure(pty.end()? == 7, || "\\q 7 did not exit with 7".to_string())?;
+    let file = home.path().join("state/lakepin/history");
+    let mode = std::fs::metadata(&file).map_err(|e| e.to_string())?.permissions().mode() & 0o777;
+    ensure(mode == 0o600, || format!("mode {mode:o}"))?;
+    let text = std::fs::read_to_string(&file).map_err(|e| e.to_string())?;
+    ensure(text.contains("select 11\\n+ 31 as sum;"), || text.clone())?;
+    ensure(text.contains("\\\\set my_password ***") && !text.contains("hunter2"), || text.clone())?;
+    ensure(!text.contains("left out"), || text.clone())
+}
+
+fn demo_opens_the_shell(pty: &mut Pty, _: &TempDir) -> Result<(), String> {
+    pty.line("\\tour")?;
+    pty.wait_text("10. And the proof")?;
+    pty.wait_prompt(PROMPT)?;
+    Ok(())
+}
+
+/// The program through pipes, for what a transcript cannot say.
+fn piped(sql: &str) -> Result<std::process::Child, String> {
+    Command::new(env!("CARGO_BIN_EXE_lakepin"))
+        .args(["-q", "-w", &crate::suites::demo()?.display().to_string(), "--no-rc", "-c", sql])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|e| e.to_string())
+}
+
+fn ctrl_c_ends_a_script() -> Result<Outcome, String> {
+    let mut child = piped(&format!("select 'begun' as it; {ENDLESS} select 'never' as it"))?;
+    let mut lines = BufReader::new(child.stdout.take().ok_or("no output")?).lines();
+    // the second statement runs once the first has answered
+    while lines.next().transpose().map_err(|e| e.to_string())?.ok_or("no answer")? != "begun" {}
+    std::thread::sleep(Duration::from_millis(300));
+    let pressed = Instant::now();
+    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().map_err(|e| e.to_string())?;
+    ensure(killed.success(), || "kill failed".to_string())?;
+    let status = child.wait().map_err(|e| e.to_string())?;
+    ensure(status.code() == Some(130), || format!("{status}"))?;
+    ensure(pressed.elapsed() < Duration::from_secs(5), || format!("it took {:?}", pressed.elapsed()))?;
+    ensure(lines.all(|line| line.is_ok_and(|line| line != "never")), || "it went on".to_string())?;
+    Ok(Outcome::Passed(format!("{:?}", pressed.elapsed())))
+}
+
+fn closed_pipe_is_quiet() -> Result<Outcome, String> {
+    let mut child = piped("select value from generate_series(1, 100000000)")?;
+    let mut first = String::new();
+    BufReader::new(child.stdout.take().ok_or("no output")?).read_line(&mut first).map_err(|e| e.to_string())?;
+    let output = child.wait_with_output().map_err(|e| e.to_string())?;
+    ensure(first == "value\n" && output.status.code() == Some(0), || format!("{first:?}, {}", output.status))?;
+    ensure(output.stderr.is_empty(), || String::from_utf8_lossy(&output.stderr).into_owned())?;
+    Ok(Outcome::Passed(String::new()))
+}
+
+fn long_results_stream() -> Result<Outcome, String> {
+    const ROWS: usize = 3_000_000;
+    let mut child = piped(&format!(
+        "select value, value * 2 as twice, 'a text of some length' as t from generate_series(1, {ROWS})"
+    ))?;
+    let status = format!("/proc/{}/status", child.id());
+    let mut peak = 0usize;
+    let mut lines = 0;
+    let mut reader = BufReader::new(child.stdout.take().ok_or("no output")?);
+    let mut line = String::new();
+    while reader.read_line(&mut line).map_err(|e| e.to_string())? > 0 {
+        lines += 1;
+        line.clear();
+        if lines % 100_000 == 0
+            && let Ok(text) = std::fs::read_to_string(&status)
+        {
+            let high = text.lines().find_map(|l| l.strip_prefix("VmHWM:")).and_then(|l| l.split_whitespace().next());
+            peak = high.and_then(|kb| kb.parse().ok()).unwrap_or(peak);
+        }
+    }
+    ensure(child.wait().map_err(|e| e.to_string())?.success(), || "it failed".to_string())?;
+    ensure(lines == ROWS + 1, || format!("{lines} lines"))?;
+    ensure(peak < 600_000, || format!("{peak} kB at the peak"))?;
+    Ok(Outcome::Passed(format!("{peak} kB at the peak")))
+}
+
+pub fn register(tests: &mut Vec<Test>) {
+    tests.push(Test::new("shell::ctrl_c_ends_a_script_with_130", ctrl_c_ends_a_script));
+    tests.push(Test::new("shell::closed_pipe_is_quiet", closed_pipe_is_quiet));
+    tests.push(Test::new("shell::long_results_stream_in_bounded_memory", long_results_stream));
+    let mut add = |name: &str, size: (u16, u16), env: &'static [(&'static str, &'static str)], check: Check| {
+        tests.push(Test::new(format!("shell::terminal::{name}"), move || {
+            let (mut pty, home) = shell(size, env)?;
+            check(&mut pty, &home)?;
+            Ok(Outcome::Passed(String::new()))
+        }));
+    };
+    add("prompt_shows_the_pin", (40, 200), &[], prompt_shows_the_pin);
+    add("names_are_completed", (40, 120), &[], names_are_completed);
+    add("ctrl_c_cancels_and_twice_leaves", (30, 120), &[], ctrl_c_cancels_and_twice_leaves);
+    add("long_results_are_capped", (60, 100), &[], long_results_are_capped_and_more_shows_the_rest);
+    add("cjk_and_emoji_stay_aligned", (30, 80), &[], cjk_and_emoji_stay_aligned);
+    add("too_wide_becomes_records", (40, 60), &[], too_wide_becomes_records);
+    add("pager_gets_what_does_not_fit", (20, 100), &[("PAGER", "sed s/^/P:/")], pager_gets_what_does_not_fit);
+    add("missing_pager_hides_nothing", (20, 100), &[("PAGER", "no-such-pager")], pager_that_is_not_there_hides_nothing);
+    add("watch_never_pages", (60, 100), &[("PAGER", "sed s/^/P:/")], watch_runs_until_told_and_never_pages);
+    add("history_is_private", (30, 100), &[], history_is_private_and_holds_no_secret);
+    add("tour_runs_at_the_prompt", (60, 160), &[], demo_opens_the_shell);
+}
