@@ -4,7 +4,6 @@
 //! added. Changelog: the changelog files of all snapshots but OVERWRITE. Both are read unmerged and nothing is hidden by
 //! level. A diff compares the final rows of two pins, bucket by bucket.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use datafusion::logical_expr::Expr;
@@ -180,32 +179,15 @@ pub async fn plan_diff(start: &Arc<Pin>, end: &Arc<Pin>, filters: &[Expr], env: 
 
 /// Rows that moved to another bucket would look deleted in one and new in the other.
 fn check_bucket_counts(buckets: &[(Option<Unit>, Option<Unit>)], pin: &Pin) -> Result<()> {
-    let mut counts: Vec<(Arc<[Datum]>, BTreeMap<bool, i32>)> = Vec::new();
-    for (start, end) in buckets {
-        for (is_end, unit) in [(false, start), (true, end)] {
-            let Some(unit) = unit else { continue };
-            if unit.total_buckets < 0 {
-                continue;
-            }
-            let known = match counts.iter_mut().find(|(partition, _)| *partition == unit.partition) {
-                Some((_, known)) => known,
-                None => {
-                    counts.push((Arc::clone(&unit.partition), BTreeMap::new()));
-                    match counts.last_mut() {
-                        Some((_, known)) => known,
-                        None => continue,
-                    }
-                }
-            };
-            known.insert(is_end, unit.total_buckets);
-        }
-    }
-    for (_, known) in counts {
-        if let (Some(start), Some(end)) = (known.get(&false), known.get(&true))
-            && start != end
-        {
+    let count = |unit: &Option<Unit>| unit.as_ref().filter(|unit| unit.total_buckets >= 0).map(|u| u.total_buckets);
+    for (start, _) in buckets.iter().filter(|(start, _)| start.is_some()) {
+        let Some(partition) = start.as_ref().map(|unit| &unit.partition) else { continue };
+        let mut ends = buckets.iter().filter_map(|(_, end)| end.as_ref()).filter(|unit| unit.partition == *partition);
+        let Some(before) = count(start) else { continue };
+        if let Some(after) = ends.find(|unit| unit.total_buckets >= 0 && unit.total_buckets != before) {
             return Err(Error::unsupported(format!(
-                "a partition has {start} buckets at the start and {end} at the end"
+                "a partition has {before} buckets at the start and {} at the end",
+                after.total_buckets
             ))
             .with_code("BucketsChanged")
             .with_context("table", pin.table.name())

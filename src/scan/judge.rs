@@ -94,6 +94,9 @@ impl Planner<'_> {
         verdicts: &[Vec<Option<bool>>],
         engine: MergeEngine,
     ) {
+        if self.pruners(|reach| reach == Reach::Value).next().is_none() {
+            return;
+        }
         let alone: HashSet<usize> = buckets
             .iter()
             .flat_map(|bucket| &bucket.sections)

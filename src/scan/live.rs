@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::partitions::PartitionId;
 use super::plan::{FileDecision, FileRead, Stages};
+use super::stats::{widen, widens};
 use crate::error::{Error, Result};
-use crate::scan::stats::{widen, widens};
-use crate::spec::{DataType, Datum, ManifestEntry, SnapshotId, TableSchema};
+use crate::spec::{BinaryRow, DataType, Datum, FileSource, ManifestEntry, SnapshotId, TableSchema};
 
 /// The step that left a file out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +37,9 @@ impl Stage {
     }
 }
 
+/// Smallest and largest key of a file, in the table's types.
+pub(crate) type KeyRange = (Arc<[Datum]>, Arc<[Datum]>);
+
 /// A file of the snapshot while it is planned.
 #[derive(Debug, Clone)]
 pub(crate) struct Live {
@@ -47,7 +50,7 @@ pub(crate) struct Live {
     /// Schema it was written with, once known.
     pub(crate) schema: Option<Arc<TableSchema>>,
     /// Smallest and largest key in the table's types, once known.
-    pub(crate) keys: (Arc<[Datum]>, Arc<[Datum]>),
+    pub(crate) keys: KeyRange,
     /// Why it is not read.
     pub(crate) dropped: Option<(Stage, Arc<str>)>,
 }
@@ -70,7 +73,7 @@ impl Live {
     /// compaction wrote above level 0, which only writers do that count; others are known to write zero always.
     pub(crate) fn is_clean(&self) -> bool {
         let file = &self.entry.file;
-        file.delete_row_count == Some(0) && file.file_source == Some(crate::spec::FileSource::Compact) && file.level > 0
+        file.delete_row_count == Some(0) && file.file_source == Some(FileSource::Compact) && file.level > 0
     }
 
     /// The decision as shown, read or not.
@@ -105,51 +108,58 @@ impl Live {
     }
 }
 
-/// The key range of a file in the types of the table's schema.
-pub(crate) fn key_range(
-    entry: &ManifestEntry,
-    file_schema: &TableSchema,
-    schema: &TableSchema,
-) -> Result<(Arc<[Datum]>, Arc<[Datum]>)> {
-    let keys = schema.trimmed_primary_key()?;
-    let mut from: Vec<&DataType> = Vec::with_capacity(keys.len());
-    let mut to: Vec<&DataType> = Vec::with_capacity(keys.len());
-    let file_keys = file_schema.trimmed_primary_key()?;
-    for (position, index) in keys.iter().enumerate() {
-        let field = schema.fields.get(*index).ok_or_else(|| Error::internal("a key column is not in the schema"))?;
-        let file_field = file_keys
-            .get(position)
-            .and_then(|index| file_schema.fields.get(*index))
-            .filter(|file_field| file_field.id == field.id)
-            .ok_or_else(|| {
-                Error::unsupported(format!(
+/// How the keys of files of one schema are brought to the types of the table's schema.
+pub(crate) struct KeyLayout {
+    from: Vec<DataType>,
+    to: Vec<DataType>,
+}
+
+impl KeyLayout {
+    /// Refuses a schema whose key is another one, or sorts in another way.
+    pub(crate) fn try_new(file_schema: &TableSchema, schema: &TableSchema) -> Result<Self> {
+        let changed = |what: String| Err(Error::unsupported(what).with_code("PrimaryKeyChanged"));
+        let keys = schema.trimmed_primary_key()?;
+        let file_keys = file_schema.trimmed_primary_key()?;
+        if file_keys.len() != keys.len() {
+            return changed("the primary key was another one when a data file was written".to_string());
+        }
+        let mut layout = Self { from: Vec::with_capacity(keys.len()), to: Vec::with_capacity(keys.len()) };
+        for (index, file_index) in keys.iter().zip(&file_keys) {
+            let (Some(field), Some(file_field)) = (schema.fields.get(*index), file_schema.fields.get(*file_index))
+            else {
+                return Err(Error::internal("a key column is not in the schema"));
+            };
+            if field.id != file_field.id {
+                return changed(format!(
                     "the primary key was another one when a data file was written (key column '{}')",
                     field.name
+                ));
+            }
+            let (file_type, table_type) = (file_field.data_type(), field.data_type());
+            if file_type != table_type && !widens(file_type, table_type) {
+                return Err(Error::unsupported(format!(
+                    "key column '{}' had another type when a data file was written, and its order may differ",
+                    field.name
                 ))
-                .with_code("PrimaryKeyChanged")
-            })?;
-        let (file_type, table_type) = (file_field.data_type(), field.data_type());
-        if file_type != table_type && !widens(file_type, table_type) {
-            return Err(Error::unsupported(format!(
-                "key column '{}' had another type when a data file was written, and its order may differ",
-                field.name
-            ))
-            .with_code("KeyTypeChanged"));
+                .with_code("KeyTypeChanged"));
+            }
+            layout.from.push(file_type.clone());
+            layout.to.push(table_type.clone());
         }
-        from.push(file_type);
-        to.push(table_type);
+        Ok(layout)
     }
-    if file_keys.len() != keys.len() {
-        return Err(Error::unsupported("the primary key was another one when a data file was written")
-            .with_code("PrimaryKeyChanged"));
+
+    /// The key range of a file.
+    pub(crate) fn range(&self, entry: &ManifestEntry) -> Result<KeyRange> {
+        let from: Vec<&DataType> = self.from.iter().collect();
+        let decode = |row: &BinaryRow| -> Result<Arc<[Datum]>> {
+            let values = row.decode(&from)?;
+            Ok(values
+                .into_iter()
+                .zip(self.from.iter().zip(&self.to))
+                .map(|(value, (from, to))| if from == to { value } else { widen(&value, to).unwrap_or(Datum::Null) })
+                .collect())
+        };
+        Ok((decode(&entry.file.min_key)?, decode(&entry.file.max_key)?))
     }
-    let decode = |row: &crate::spec::BinaryRow| -> Result<Arc<[Datum]>> {
-        let values = row.decode(&from)?;
-        Ok(values
-            .into_iter()
-            .zip(from.iter().zip(&to))
-            .map(|(value, (from, to))| if from == to { value } else { widen(&value, to).unwrap_or(Datum::Null) })
-            .collect())
-    };
-    Ok((decode(&entry.file.min_key)?, decode(&entry.file.max_key)?))
 }

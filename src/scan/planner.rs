@@ -1,5 +1,6 @@
 //! The steps of a plan, in order.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use super::evolution;
 use super::filters::{Conjunct, Filters, Reach};
 use super::incremental::ChangeList;
 use super::index::{ask, index_predicate};
-use super::live::{Live, Stage, key_range};
+use super::live::{KeyLayout, Live, Stage};
 use super::manifests::{Manifest, added, fold, read_manifests};
 use super::partitions::{PartitionId, Partitions, evaluate, evaluate_all};
 use super::place::Places;
@@ -110,13 +111,14 @@ impl<'a> Planner<'a> {
         self.load_schemas(pin, &table, &mut live).await?;
         let keyed = self.schema.is_primary_key_table();
         if keyed {
-            self.load_keys(&table, &mut live)?;
             self.filter_levels(pin, &mut live)?;
         }
         self.filter_scan_bucket(pin, &mut live);
         let verdicts = self.partition_values()?;
         self.filter_buckets(pin, &mut live, &verdicts)?;
-        if !keyed {
+        if keyed {
+            self.load_keys(&table, &mut live)?;
+        } else {
             evolution::check(&live).map_err(|error| error.with_context("table", table.name()))?;
         }
         let unmerged = self.request.kind.is_unmerged();
@@ -269,10 +271,16 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
+    /// Key ranges of the files that remain; of all files whose schema is known when they are to be shown.
     fn load_keys(&self, table: &Arc<Table>, live: &mut [Live]) -> Result<()> {
-        for file in live.iter_mut() {
+        let mut layouts: HashMap<SchemaId, KeyLayout> = HashMap::new();
+        for file in live.iter_mut().filter(|file| file.is_kept() || self.request.explain) {
             let Some(schema) = &file.schema else { continue };
-            file.keys = key_range(&file.entry, schema, &self.schema).map_err(|error| {
+            let found = match layouts.entry(schema.id) {
+                Entry::Occupied(known) => Ok(known.into_mut()),
+                Entry::Vacant(slot) => KeyLayout::try_new(schema, &self.schema).map(|layout| slot.insert(layout)),
+            };
+            file.keys = found.and_then(|layout| layout.range(&file.entry)).map_err(|error| {
                 error.with_context("table", table.name()).with_context("file", &file.entry.file.file_name)
             })?;
         }
@@ -332,7 +340,7 @@ impl<'a> Planner<'a> {
         let Some(key) = BucketKey::try_new(&self.schema, &pin.options)? else { return Ok(()) };
         let condition = self.filters.on_rows();
         // partition, bucket count → buckets that remain
-        let mut wanted: HashMap<(PartitionId, i32), Option<(BTreeSet<i32>, Arc<str>)>> = HashMap::new();
+        let mut wanted: HashMap<(PartitionId, i32), Option<WantedBuckets>> = HashMap::new();
         let mut keys: HashMap<PartitionId, Option<Arc<Vec<Vec<Datum>>>>> = HashMap::new();
         for file in live.iter_mut().filter(|file| file.is_kept()) {
             let (partition, total) = (file.partition, file.entry.total_buckets);
@@ -413,12 +421,13 @@ impl<'a> Planner<'a> {
         table: &Arc<Table>,
         live: &mut [Live],
         vectors: &Vectors,
-    ) -> Result<HashMap<usize, PlannedFile>> {
+    ) -> Result<Planned> {
         let mut places = Places::new(table, &self.schema, &pin.options);
-        let mut planned = HashMap::new();
+        let mut planned: Planned = Vec::with_capacity(live.len());
         let all_deleted: Arc<str> = "its deletion vector names every row".into();
-        for (number, file) in live.iter_mut().enumerate() {
+        for file in live.iter_mut() {
             if !file.is_kept() {
+                planned.push(None);
                 continue;
             }
             let partition = self.partitions.values(file.partition);
@@ -444,9 +453,10 @@ impl<'a> Planner<'a> {
             };
             if found.deletion.is_some() && found.rows_after_vector() == Some(0) {
                 file.drop_for(Stage::Vector, &all_deleted);
+                planned.push(None);
                 continue;
             }
-            planned.insert(number, found);
+            planned.push(Some(found));
         }
         Ok(planned)
     }
@@ -457,7 +467,7 @@ impl<'a> Planner<'a> {
         pin: &Arc<Pin>,
         live: &mut [Live],
         buckets: &[BucketDraft],
-        planned: &mut HashMap<usize, PlannedFile>,
+        planned: &mut Planned,
         verdicts: &[Vec<Option<bool>>],
     ) -> Result<()> {
         let condition = self.filters.on_rows();
@@ -466,7 +476,7 @@ impl<'a> Planner<'a> {
         }
         let mut questions: Vec<(usize, IndexPredicate)> = Vec::new();
         for number in buckets.iter().flat_map(|bucket| &bucket.sections).filter(|s| s.alone).flat_map(Draft::files) {
-            let (Some(file), Some(found)) = (live.get(number), planned.get(&number)) else { continue };
+            let (Some(file), Some(Some(found))) = (live.get(number), planned.get(number)) else { continue };
             let meta = &file.entry.file;
             if meta.embedded_index.is_none() && meta.extra_files.is_empty() {
                 continue;
@@ -480,9 +490,9 @@ impl<'a> Planner<'a> {
                 questions.push((number, predicate));
             }
         }
-        let asked: &HashMap<usize, PlannedFile> = planned;
+        let asked: &Planned = planned;
         let mut answers = stream::iter(questions.into_iter().filter_map(|(number, predicate)| {
-            let file = asked.get(&number)?;
+            let file = asked.get(number)?.as_ref()?;
             Some(async move { Ok::<_, Error>((number, ask(pin, file, &predicate).await?)) })
         }))
         .buffer_unordered(self.env.concurrency.max(1));
@@ -498,15 +508,15 @@ impl<'a> Planner<'a> {
                 IndexVerdict::Skip => true,
                 IndexVerdict::Rows(rows) => {
                     let none = rows.is_empty();
-                    if let Some(file) = planned.get_mut(&number) {
+                    if let Some(Some(file)) = planned.get_mut(number) {
                         file.index_rows = Some(Arc::new(rows));
                     }
                     none
                 }
             };
             if skip {
-                planned.remove(&number);
-                if let Some(file) = live.get_mut(number) {
+                if let (Some(file), Some(slot)) = (live.get_mut(number), planned.get_mut(number)) {
+                    *slot = None;
                     file.drop_for(Stage::Index, &rule);
                 }
             }
@@ -515,15 +525,9 @@ impl<'a> Planner<'a> {
     }
 
     /// Turns drafts into units.
-    fn assemble(
-        &mut self,
-        branch: Option<String>,
-        live: Vec<Live>,
-        buckets: Vec<BucketDraft>,
-        planned: HashMap<usize, PlannedFile>,
-    ) {
-        let planned: HashMap<usize, Arc<PlannedFile>> =
-            planned.into_iter().map(|(number, file)| (number, Arc::new(file))).collect();
+    fn assemble(&mut self, branch: Option<String>, live: Vec<Live>, buckets: Vec<BucketDraft>, planned: Planned) {
+        let planned: Vec<Option<Arc<PlannedFile>>> = planned.into_iter().map(|file| file.map(Arc::new)).collect();
+        let found = |number: usize| planned.get(number).and_then(Option::as_ref);
         let mut kept: HashMap<usize, Kept> = HashMap::new();
         for bucket in buckets {
             let mut reduced = bucket.reduced;
@@ -531,7 +535,7 @@ impl<'a> Planner<'a> {
             for mut draft in bucket.sections {
                 for run in &mut draft.runs {
                     let before = run.len();
-                    run.retain(|number| planned.contains_key(number));
+                    run.retain(|number| found(*number).is_some());
                     reduced |= before != run.len();
                 }
                 draft.runs.retain(|run| !run.is_empty());
@@ -550,13 +554,13 @@ impl<'a> Planner<'a> {
                         rule: Arc::clone(&draft.rule),
                     };
                     kept.insert(number, place);
-                    let total = planned.get(&number).map(|file| file.entry.total_buckets);
+                    let total = found(number).map(|file| file.entry.total_buckets);
                     total_buckets = total_buckets.max(total);
                 }
                 let runs: Vec<Vec<Arc<PlannedFile>>> = draft
                     .runs
                     .iter()
-                    .map(|run| run.iter().filter_map(|number| planned.get(number).map(Arc::clone)).collect())
+                    .map(|run| run.iter().filter_map(|number| found(*number).map(Arc::clone)).collect())
                     .collect();
                 sections.push(Section { class: draft.class, runs, complete: !reduced });
             }
@@ -581,6 +585,12 @@ impl<'a> Planner<'a> {
         }
     }
 }
+
+/// The files kept so far, by number.
+type Planned = Vec<Option<PlannedFile>>;
+
+/// Buckets that can hold the keys asked for, and the rule as shown.
+type WantedBuckets = (BTreeSet<i32>, Arc<str>);
 
 /// Drops the files that `which` names; returns how many files and rows.
 fn drop_where(live: &mut [Live], stage: Stage, rule: &Arc<str>, which: impl Fn(&Live) -> bool) -> (u64, u64) {

@@ -43,7 +43,7 @@ fn entry(name: &str, level: i32, keys: (i32, i32)) -> ManifestEntry {
 }
 
 fn live(entry: ManifestEntry, schema: &Arc<TableSchema>) -> Live {
-    let keys = super::live::key_range(&entry, schema, schema).unwrap();
+    let keys = super::live::KeyLayout::try_new(schema, schema).unwrap().range(&entry).unwrap();
     let mut live = Live::new(Arc::new(entry), 0, None);
     live.schema = Some(Arc::clone(schema));
     live.keys = keys;
