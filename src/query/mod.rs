@@ -13,9 +13,12 @@
 //! | `mapping` | which Parquet files DataFusion's own source may read |
 //! | `filters` | which filters planning applies, and how far |
 //! | `spread` | work over output partitions |
+//! | `codec` | plan nodes as bytes |
 //! | `budget` | the query's memory pool, as the rooms below know it |
 
 mod budget;
+#[cfg(feature = "codec")]
+pub mod codec;
 pub mod env;
 mod filters;
 mod layout;

@@ -238,7 +238,7 @@ pub struct FileDecision {
 }
 
 /// Counts of one planning, stage by stage.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub struct Stages {
     /// Manifest lists read.

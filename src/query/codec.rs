@@ -1,0 +1,217 @@
+//! Plan nodes as bytes, so that another process can run them.
+//!
+//! What travels: the pin as documents (schema, options, snapshot), the sections a node reads with the manifest entries of
+//! their files, and the node's columns and limit; a scan through DataFusion's Parquet source travels with that source's
+//! own encoding besides. What does not: stores and their credentials. The receiving side opens its own and hands them
+//! to [`LakeCodec::new`]; decoding reads nothing.
+
+mod wire;
+
+use std::fmt;
+use std::sync::Arc;
+
+use datafusion::datasource::listing::PartitionedFile;
+use datafusion::datasource::physical_plan::{FileGroup, FileScanConfig, FileScanConfigBuilder, ParquetSource};
+use datafusion::datasource::source::DataSourceExec;
+use datafusion::error::{DataFusionError, Result as DfResult};
+use datafusion::execution::TaskContext;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion_proto::bytes::{
+    physical_plan_from_bytes_with_extension_codec, physical_plan_to_bytes_with_extension_codec,
+};
+use datafusion_proto::physical_plan::{PhysicalExtensionCodec, PhysicalProtoConverterExtension};
+
+use self::wire::{NodeKind, Packed, pack, unpack};
+use super::env::QueryEnv;
+use super::layout::Layout;
+use super::nodes::merge_source::FileRef;
+use super::nodes::read_exec::Item;
+use super::nodes::{MergeSource, ReadExec};
+use super::settings::session_zone;
+use crate::error::{Error, Result};
+use crate::storage::Storage;
+
+/// Encodes and decodes the plan nodes of pinned tables.
+pub struct LakeCodec {
+    env: Arc<QueryEnv>,
+    stores: Vec<Arc<Storage>>,
+}
+
+impl LakeCodec {
+    /// A codec that finds the files of decoded plans in `stores`, by their roots.
+    pub fn new(env: Arc<QueryEnv>, stores: Vec<Arc<Storage>>) -> Self {
+        Self { env, stores }
+    }
+
+    fn encode(&self, node: &Arc<dyn ExecutionPlan>) -> Result<Vec<u8>> {
+        if let Some(read) = node.downcast_ref::<ReadExec>() {
+            return pack(&Packed {
+                kind: NodeKind::Read,
+                summary: Arc::clone(read.summary()),
+                columns: read.columns().to_vec(),
+                schema: read.schema(),
+                fetch: read.fetch(),
+                partitions: read.partitions().to_vec(),
+                mapping: None,
+                inner: Vec::new(),
+            });
+        }
+        let (config, source) = merge_scan(node).ok_or_else(|| {
+            Error::unsupported(format!("{} is no node of a pinned table", node.name())).with_code("NotImplemented")
+        })?;
+        let partitions = config
+            .file_groups
+            .iter()
+            .map(|group| {
+                group
+                    .iter()
+                    .map(|file| {
+                        let file = file
+                            .extension::<FileRef>()
+                            .ok_or_else(|| Error::internal("a file of a scan does not say which file it is"))?;
+                        Ok(Item::File { section: Arc::clone(&file.section), run: file.run, file: file.file })
+                    })
+                    .collect::<Result<Vec<_>>>()
+            })
+            .collect::<Result<Vec<_>>>()?;
+        let plain = FileScanConfigBuilder::from(config.clone())
+            .with_source(Arc::clone(source.inner()))
+            .with_expr_adapter(None)
+            .build();
+        let inner = physical_plan_to_bytes_with_extension_codec(DataSourceExec::from_data_source(plain), self)?;
+        pack(&Packed {
+            kind: NodeKind::Parquet,
+            summary: Arc::clone(source.summary()),
+            columns: Vec::new(),
+            schema: node.schema(),
+            fetch: None,
+            partitions,
+            mapping: Some(source.mapping().clone()),
+            inner: inner.to_vec(),
+        })
+    }
+
+    fn decode(&self, bytes: &[u8], task: &TaskContext) -> Result<Arc<dyn ExecutionPlan>> {
+        let packed = unpack(bytes, &self.stores)?;
+        let config = task.session_config();
+        let layout = Layout {
+            summary: packed.summary,
+            caches: Arc::clone(&self.env.read),
+            columns: packed.columns.into(),
+            schema: packed.schema,
+            fetch: packed.fetch,
+            target_partitions: config.target_partitions(),
+            merge_source: true,
+            batch_size: config.batch_size(),
+            zone: session_zone(config.options())?,
+            parquet: Default::default(),
+            runtime: task.runtime_env(),
+        };
+        match packed.kind {
+            NodeKind::Read => layout.read_node(packed.partitions),
+            NodeKind::Parquet => {
+                let mapping = packed.mapping.ok_or_else(|| Error::corrupt("the plan has no mapping of columns"))?;
+                let inner = physical_plan_from_bytes_with_extension_codec(&packed.inner, task, self)?;
+                let config = parquet_config(&inner)
+                    .ok_or_else(|| Error::corrupt("the plan holds another node than a Parquet scan"))?;
+                let source = config
+                    .file_source()
+                    .downcast_ref::<ParquetSource>()
+                    .ok_or_else(|| Error::corrupt("the plan holds another source than Parquet's"))?
+                    .clone()
+                    .with_parquet_file_reader_factory(layout.reader_factory());
+                let groups = regroup(config, packed.partitions)?;
+                let plain = groups
+                    .iter()
+                    .flat_map(|group| group.iter())
+                    .all(|file| file.extension::<FileRef>().is_some_and(FileRef::is_plain));
+                let source = MergeSource::new(
+                    Arc::new(source),
+                    layout.selection_context()?,
+                    Arc::clone(&layout.summary),
+                    mapping.clone(),
+                    plain,
+                );
+                let config = FileScanConfigBuilder::from(config.clone())
+                    .with_source(Arc::new(source))
+                    .with_file_groups(groups)
+                    .with_expr_adapter(Some(Arc::new(mapping)))
+                    .build();
+                Ok(DataSourceExec::from_data_source(config))
+            }
+        }
+    }
+}
+
+/// The files of a decoded scan, each with its place in its section.
+fn regroup(config: &FileScanConfig, partitions: Vec<Vec<Item>>) -> Result<Vec<FileGroup>> {
+    let other = || Error::corrupt("the plan's files and sections do not fit together");
+    if config.file_groups.len() != partitions.len() {
+        return Err(other());
+    }
+    config
+        .file_groups
+        .iter()
+        .zip(partitions)
+        .map(|(group, items)| {
+            if group.len() != items.len() {
+                return Err(other());
+            }
+            let files = group
+                .iter()
+                .zip(items)
+                .map(|(file, item)| match item {
+                    Item::File { section, run, file: at } => {
+                        let reference = FileRef { section, run, file: at };
+                        if reference.planned()?.location.path() != &file.object_meta.location {
+                            return Err(other());
+                        }
+                        Ok(file.clone().with_extension(reference))
+                    }
+                    Item::Section(_) => Err(other()),
+                })
+                .collect::<Result<Vec<PartitionedFile>>>()?;
+            Ok(FileGroup::new(files))
+        })
+        .collect()
+}
+
+fn parquet_config(node: &Arc<dyn ExecutionPlan>) -> Option<&FileScanConfig> {
+    node.downcast_ref::<DataSourceExec>()?.data_source().downcast_ref::<FileScanConfig>()
+}
+
+fn merge_scan(node: &Arc<dyn ExecutionPlan>) -> Option<(&FileScanConfig, &MergeSource)> {
+    let config = parquet_config(node)?;
+    Some((config, config.file_source().downcast_ref::<MergeSource>()?))
+}
+
+impl fmt::Debug for LakeCodec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LakeCodec").field("stores", &self.stores.len()).finish_non_exhaustive()
+    }
+}
+
+impl PhysicalExtensionCodec for LakeCodec {
+    fn try_decode(
+        &self,
+        bytes: &[u8],
+        inputs: &[Arc<dyn ExecutionPlan>],
+        task: &TaskContext,
+        _converter: &dyn PhysicalProtoConverterExtension,
+    ) -> DfResult<Arc<dyn ExecutionPlan>> {
+        if !inputs.is_empty() {
+            return Err(Error::corrupt("a scan has no inputs").into());
+        }
+        self.decode(bytes, task).map_err(DataFusionError::from)
+    }
+
+    fn try_encode(
+        &self,
+        node: Arc<dyn ExecutionPlan>,
+        bytes: &mut Vec<u8>,
+        _converter: &dyn PhysicalProtoConverterExtension,
+    ) -> DfResult<()> {
+        bytes.extend(self.encode(&node)?);
+        Ok(())
+    }
+}
