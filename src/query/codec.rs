@@ -102,6 +102,8 @@ impl LakeCodec {
             fetch: packed.fetch,
             target_partitions: config.target_partitions(),
             merge_source: true,
+            // files were cut where the plan was made
+            split_from_bytes: None,
             batch_size: config.batch_size(),
             zone: session_zone(config.options())?,
             parquet: Default::default(),

@@ -13,8 +13,9 @@ use datafusion::datasource::source::DataSourceExec;
 use datafusion::datasource::table_schema::TableSchema as ScanSchema;
 use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::execution::runtime_env::RuntimeEnv;
-use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::union::UnionExec;
+use datafusion::physical_plan::{ExecutionPlan, Partitioning};
+use datafusion_datasource::file_groups::FileGroupPartitioner;
 use object_store::ObjectMeta;
 use object_store::local::LocalFileSystem;
 
@@ -48,6 +49,8 @@ pub struct Layout {
     pub target_partitions: usize,
     /// Whether DataFusion's Parquet source may be used.
     pub merge_source: bool,
+    /// Size from which a Parquet file may be cut, when there are fewer files than output partitions; None: never.
+    pub split_from_bytes: Option<usize>,
     /// Rows of a batch, for selections.
     pub batch_size: usize,
     /// The session's zone.
@@ -176,9 +179,11 @@ impl Layout {
         let groups = groups
             .into_iter()
             .map(|files| {
-                Ok(FileGroup::new(files.into_iter().map(|file| self.partitioned(file)).collect::<Result<_>>()?))
+                let files = files.into_iter().map(|file| self.partitioned(file)).collect::<Result<_>>()?;
+                Ok(FileGroup::new(files))
             })
             .collect::<Result<Vec<_>>>()?;
+        let groups = self.cut(groups);
 
         let mut options = self.parquet.clone();
         // INT96 in microseconds does not overflow
@@ -194,14 +199,30 @@ impl Layout {
             mapping.clone(),
             plain,
         ));
+        // A partitioning that is declared, even as unknown, keeps the files of a partition its own. Else the partitions
+        // share a queue that lives in the node: a node executed a second time would find it empty and give no rows.
+        let partitioning = Partitioning::UnknownPartitioning(groups.len());
         let config = FileScanConfigBuilder::new(self.any_store(), source)
             .with_file_groups(groups)
+            .with_output_partitioning(Some(partitioning))
             .with_statistics(statistics)
             .with_expr_adapter(Some(Arc::new(mapping)))
             .with_projection_indices(Some(projection))?
             .with_limit(self.fetch)
             .build();
         Ok(DataSourceExec::from_data_source(config))
+    }
+
+    /// Cuts large files when there are too few of them for every core.
+    fn cut(&self, groups: Vec<FileGroup>) -> Vec<FileGroup> {
+        let Some(bytes) = self.split_from_bytes.filter(|_| groups.len() < self.target_partitions) else {
+            return groups;
+        };
+        FileGroupPartitioner::new()
+            .with_target_partitions(self.target_partitions)
+            .with_repartition_file_min_size(bytes)
+            .repartition_file_groups(&groups)
+            .unwrap_or(groups)
     }
 
     fn partitioned(&self, file: FileRef) -> Result<PartitionedFile> {

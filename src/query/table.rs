@@ -193,6 +193,9 @@ impl LakeTable {
             fetch: limit,
             target_partitions: config.target_partitions(),
             merge_source: LakepinOptions::of(config.options()).merge_source,
+            split_from_bytes: Some(&config.options().optimizer)
+                .filter(|optimizer| optimizer.repartition_file_scans)
+                .map(|optimizer| optimizer.repartition_file_min_size),
             batch_size: config.batch_size(),
             zone: session_zone(config.options())?,
             parquet,

@@ -18,11 +18,11 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::parquet::ParquetRowSelection;
-use datafusion::datasource::physical_plan::{FileGroup, FileOpener, FileScanConfig, FileSource};
+use datafusion::datasource::physical_plan::{FileOpener, FileScanConfig, FileSource};
 use datafusion::datasource::table_schema::TableSchema;
 use datafusion::error::{DataFusionError, Result as DfResult};
 use datafusion::physical_expr::projection::ProjectionExprs;
-use datafusion::physical_expr::{EquivalenceProperties, LexOrdering, PhysicalExpr, PhysicalSortExpr};
+use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr, PhysicalSortExpr};
 use datafusion::physical_plan::filter_pushdown::FilterPushdownPropagation;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion::physical_plan::{DisplayFormatType, SortOrderPushdownResult};
@@ -33,7 +33,6 @@ use parquet::arrow::arrow_reader::RowSelection;
 use super::summary::ScanSummary;
 use crate::error::{Error, Result};
 use crate::query::mapping::Mapping;
-use crate::query::spread::spread;
 use crate::read::{ReadContext, SectionHandle, live_mask};
 use crate::scan::{PlannedFile, SectionClass};
 
@@ -168,32 +167,6 @@ impl FileSource for MergeSource {
 
     fn supports_repartitioning(&self) -> bool {
         self.inner.supports_repartitioning()
-    }
-
-    /// Whole files while there are enough of them; a file is cut only when cores would stand idle.
-    fn repartitioned(
-        &self,
-        target_partitions: usize,
-        repartition_file_min_size: usize,
-        output_ordering: Option<LexOrdering>,
-        config: &FileScanConfig,
-    ) -> DfResult<Option<FileScanConfig>> {
-        let files: usize = config.file_groups.iter().map(FileGroup::len).sum();
-        if files < target_partitions {
-            return self.inner.repartitioned(target_partitions, repartition_file_min_size, output_ordering, config);
-        }
-        if config.file_groups.len() == target_partitions || output_ordering.is_some() {
-            return Ok(None);
-        }
-        let files = config
-            .file_groups
-            .iter()
-            .flat_map(|group| group.iter())
-            .map(|file| (file.clone(), file.effective_size()))
-            .collect();
-        let mut spread_out = config.clone();
-        spread_out.file_groups = spread(files, target_partitions).into_iter().map(FileGroup::new).collect();
-        Ok(Some(spread_out))
     }
 
     fn try_pushdown_filters(

@@ -1,0 +1,415 @@
+//! Faults others met, and what must hold of any scan.
+
+use std::fs;
+use std::sync::Arc;
+
+use datafusion::execution::memory_pool::GreedyMemoryPool;
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::physical_plan::displayable;
+use datafusion::prelude::{SessionConfig, SessionContext};
+use futures::StreamExt;
+use serde_json::{Value, json};
+
+use super::{PLAIN, WAYS, Way, latest, rows, session, table};
+use crate::error::Error;
+use crate::query::{LakeTable, LakeView, LakepinOptions, QueryEnv, ScanLog};
+use crate::snapshot::{Pin, PinRequest};
+use crate::spec::CommitKind;
+use crate::testing::builder::{FileSpec, TableBuilder, TableSpec};
+
+const WITH_SOURCE: Way = Way { merge_source: true, partitions: 2, batch_size: 8192, pushdown_filters: false };
+
+fn keyed(engine: &str) -> TableSpec {
+    TableSpec::new(&[("id", "INT NOT NULL"), ("v", "INT"), ("s", "STRING"), ("dt", "STRING NOT NULL")])
+        .partitioned_by(&["dt"])
+        .primary_key(&["dt", "id"])
+        .option("bucket", "1")
+        .option("merge-engine", engine)
+}
+
+fn row(id: i32, v: i32, dt: &str) -> Value {
+    json!({"id": id, "v": v, "s": format!("s{v}"), "dt": dt})
+}
+
+fn gone(id: i32, dt: &str) -> Value {
+    json!({"id": id, "v": 0, "s": "gone", "dt": dt, "_ROW_KIND": "-D"})
+}
+
+fn register(way: Way, lake: &LakeTable) -> SessionContext {
+    let context = session(way);
+    context.register_table("t", Arc::new(lake.clone())).expect("registers");
+    context
+}
+
+async fn all_ways(lake: &LakeTable, sql: &str) -> Vec<String> {
+    let mut answer: Option<Vec<String>> = None;
+    for way in WAYS.into_iter().chain([PLAIN]) {
+        let found = rows(&register(way, lake), sql).await.expect("runs");
+        if let Some(known) = &answer {
+            assert_eq!(known, &found, "{way:?}: {sql}");
+        }
+        answer = Some(found);
+    }
+    answer.unwrap_or_default()
+}
+
+async fn explain(context: &SessionContext, sql: &str) -> String {
+    let plan = context.sql(sql).await.expect("plans").create_physical_plan().await.expect("plans");
+    displayable(plan.as_ref()).indent(false).to_string()
+}
+
+/// Old rows in one run, newer versions above, some deleted.
+fn versions(dir: &std::path::Path) {
+    let mut table = TableBuilder::create(dir, "d", "t", &keyed("deduplicate")).expect("creates");
+    let old: Vec<_> = (0..40).map(|id| row(id, 1, "a")).chain((0..10).map(|id| row(id, 1, "b"))).collect();
+    table.commit().file(FileSpec::rows(&old).level(5)).kind(CommitKind::Compact).publish().expect("publishes");
+    table.append(&(5..15).map(|id| row(id, 2, "a")).collect::<Vec<_>>()).expect("appends");
+    table.append(&[gone(0, "a"), gone(7, "a")]).expect("appends");
+}
+
+#[tokio::test]
+async fn a_filter_on_a_value_never_brings_back_a_superseded_version() {
+    let dir = tempfile::tempdir().expect("a folder");
+    versions(dir.path());
+    let lake = latest(dir.path(), "d", "t").await.expect("pins");
+    assert_eq!(all_ways(&lake, "SELECT count(*) FROM t").await, ["48"]);
+    // 40 - 10 newer - 1 deleted, and 10 of b
+    assert_eq!(all_ways(&lake, "SELECT count(*) FROM t WHERE v = 1").await, ["39"]);
+    assert_eq!(all_ways(&lake, "SELECT count(*) FROM t WHERE v = 2").await, ["9"]);
+    assert_eq!(all_ways(&lake, "SELECT id FROM t WHERE id = 7 AND dt = 'a'").await, Vec::<String>::new());
+    assert_eq!(all_ways(&lake, "SELECT v FROM t WHERE id = 8 AND dt = 'a'").await, ["2"]);
+}
+
+#[tokio::test]
+async fn an_expression_that_fails_on_dead_rows_only_does_not_fail() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut table = TableBuilder::create(dir.path(), "d", "t", &keyed("deduplicate")).expect("creates");
+    table
+        .commit()
+        .file(FileSpec::rows(&(0..20).map(|id| row(id, 0, "a")).collect::<Vec<_>>()).level(5))
+        .publish()
+        .expect("publishes");
+    table.append(&(0..20).map(|id| row(id, 4, "a")).collect::<Vec<_>>()).expect("appends");
+    let lake = latest(dir.path(), "d", "t").await.expect("pins");
+    assert_eq!(all_ways(&lake, "SELECT sum(8 / v) FROM t").await, ["40"]);
+    assert_eq!(all_ways(&lake, "SELECT count(*) FROM t WHERE 8 / v = 2").await, ["20"]);
+    assert_eq!(all_ways(&lake, "SELECT 8 / v FROM t WHERE 8 / v > 1 ORDER BY id LIMIT 1").await, ["2"]);
+}
+
+#[tokio::test]
+async fn b086_every_filter_gets_its_own_answer() {
+    use datafusion::catalog::TableProvider;
+    use datafusion::logical_expr::TableProviderFilterPushDown as Answer;
+    use datafusion::prelude::{col, lit, random};
+    let dir = tempfile::tempdir().expect("a folder");
+    versions(dir.path());
+    let lake = latest(dir.path(), "d", "t").await.expect("pins");
+    let filters = [
+        col("dt").eq(lit("a")),
+        col("v").gt(lit(1)),
+        col("dt").eq(lit("a")).and(col("id").eq(lit(1))),
+        random().gt(lit(0.5)),
+        lit(true),
+    ];
+    let wanted = [Answer::Exact, Answer::Inexact, Answer::Inexact, Answer::Unsupported, Answer::Unsupported];
+    assert_eq!(lake.supports_filters_pushdown(&filters.iter().collect::<Vec<_>>()).expect("answers"), wanted);
+    for (filter, answer) in filters.iter().zip(wanted) {
+        assert_eq!(lake.supports_filters_pushdown(&[filter]).expect("answers"), [answer]);
+    }
+    for passes in 1..=5 {
+        let context = register(WITH_SOURCE, &lake);
+        context.state_ref().write().config_mut().options_mut().optimizer.max_passes = passes;
+        let found = rows(&context, "SELECT count(*) FROM t WHERE dt = 'a' AND v = 2 AND id > 9").await.expect("runs");
+        assert_eq!(found, ["5"]);
+    }
+}
+
+#[tokio::test]
+async fn b012_counts_are_those_of_the_filtered_rows() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut table = TableBuilder::create(
+        dir.path(),
+        "d",
+        "t",
+        &TableSpec::new(&[("id", "INT"), ("v", "INT"), ("dt", "STRING")]).partitioned_by(&["dt"]),
+    )
+    .expect("creates");
+    for (dt, count) in [("a", 10), ("b", 20), ("c", 5)] {
+        table.append(&(0..count).map(|id| json!({"id": id, "v": id, "dt": dt})).collect::<Vec<_>>()).expect("appends");
+    }
+    let lake = latest(dir.path(), "d", "t").await.expect("pins");
+    assert_eq!(all_ways(&lake, "SELECT count(*) FROM t").await, ["35"]);
+    assert_eq!(all_ways(&lake, "SELECT count(*) FROM t WHERE dt = 'b'").await, ["20"]);
+    assert_eq!(all_ways(&lake, "SELECT count(*) FROM t WHERE dt = 'b' AND v >= 15").await, ["5"]);
+    assert_eq!(all_ways(&lake, "SELECT count(*) FROM t WHERE v >= 15").await, ["5"]);
+    assert_eq!(all_ways(&lake, "SELECT count(*) FROM (SELECT * FROM t LIMIT 7)").await, ["7"]);
+    assert_eq!(
+        all_ways(&lake, "SELECT count(*) FROM t JOIN (SELECT max(v) AS m FROM t WHERE dt = 'a') x ON v = m").await,
+        ["2"]
+    );
+    assert_eq!(all_ways(&lake, "SELECT min(dt), max(dt) FROM t").await, ["a|c"]);
+    assert_eq!(all_ways(&lake, "SELECT dt, count(*) FROM t GROUP BY dt").await, ["a|10", "b|20", "c|5"]);
+}
+
+#[tokio::test]
+async fn counts_and_partition_bounds_come_from_metadata() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let spec = TableSpec::new(&[("id", "INT"), ("dt", "STRING")]).partitioned_by(&["dt"]);
+    let mut table = TableBuilder::create(dir.path(), "d", "t", &spec).expect("creates");
+    for dt in ["a", "b"] {
+        table.append(&(0..10).map(|id| json!({"id": id, "dt": dt})).collect::<Vec<_>>()).expect("appends");
+    }
+    for file in table.live_files().expect("lists") {
+        let name = file.file.file_name;
+        let found = walk(table.root()).into_iter().find(|path| path.ends_with(&name)).expect("is there");
+        fs::remove_file(found).expect("removes");
+    }
+    // no data file is left: whoever answers has not looked into one
+    let lake = latest(dir.path(), "d", "t").await.expect("pins");
+    let context = register(WITH_SOURCE, &lake);
+    assert_eq!(rows(&context, "SELECT count(*) FROM t").await.expect("runs"), ["20"]);
+    assert_eq!(rows(&context, "SELECT min(dt), max(dt), count(*) FROM t").await.expect("runs"), ["a|b|20"]);
+    assert_eq!(rows(&context, "SELECT dt, count(*) FROM t GROUP BY dt").await.expect("runs"), ["a|10", "b|10"]);
+    assert_eq!(rows(&context, "SELECT count(*) FROM t WHERE dt > 'a'").await.expect("runs"), ["10"]);
+    let plan = explain(&context, "SELECT count(*) FROM t").await;
+    assert!(!plan.contains("ReadExec") && !plan.contains("DataSourceExec"), "{plan}");
+}
+
+fn walk(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).expect("lists") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            files.extend(walk(&path));
+        } else {
+            files.push(path);
+        }
+    }
+    files
+}
+
+fn remove_one_data_file(root: &std::path::Path) -> String {
+    let file =
+        walk(root).into_iter().find(|path| path.extension().is_some_and(|e| e == "parquet")).expect("a data file");
+    fs::remove_file(&file).expect("removes");
+    file.file_name().expect("a name").to_string_lossy().into_owned()
+}
+
+#[tokio::test]
+async fn a_vanished_data_file_is_an_error_and_never_fewer_rows() {
+    for engine in ["deduplicate", "partial-update"] {
+        for way in WAYS.into_iter().chain([PLAIN]) {
+            let dir = tempfile::tempdir().expect("a folder");
+            let mut builder = TableBuilder::create(dir.path(), "d", "t", &keyed(engine)).expect("creates");
+            for commit in 0..3 {
+                builder.append(&(0..9).map(|id| row(id, commit, "a")).collect::<Vec<_>>()).expect("appends");
+            }
+            let lake = latest(dir.path(), "d", "t").await.expect("pins");
+            let name = remove_one_data_file(builder.root());
+            let error = rows(&register(way, &lake), "SELECT * FROM t").await.expect_err("a file is gone");
+            assert_eq!(error.code(), "FileLost", "{way:?}: {error:?}");
+            assert!(error.to_string().contains(&name), "{error}");
+            // now the snapshot is gone too: it expired under the scan
+            builder.append(&[row(1, 9, "a")]).expect("appends");
+            builder.expire(3).expect("expires");
+            let error = rows(&register(way, &lake), "SELECT * FROM t").await.expect_err("the snapshot is gone");
+            assert_eq!(error.code(), "SnapshotExpired", "{way:?}: {error:?}");
+            assert!(error.to_string().contains('3'), "{error}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn verify_files_finds_a_missing_file_while_planning() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut builder = TableBuilder::create(dir.path(), "d", "t", &keyed("deduplicate")).expect("creates");
+    builder.append(&[row(1, 1, "a")]).expect("appends");
+    let lake = latest(dir.path(), "d", "t").await.expect("pins");
+    remove_one_data_file(builder.root());
+    let mut config = SessionConfig::new();
+    let mut options = LakepinOptions::default();
+    options.verify_files = true;
+    config.options_mut().extensions.insert(options);
+    let context = SessionContext::new_with_config(config);
+    context.register_table("t", Arc::new(lake)).expect("registers");
+    let planned = context.sql("SELECT * FROM t").await.expect("plans").create_physical_plan().await;
+    let error = Error::from_datafusion(planned.expect_err("the file is gone"));
+    assert_eq!(error.code(), "FileLost");
+}
+
+#[tokio::test]
+async fn b087_no_columns_still_means_rows() {
+    let dir = tempfile::tempdir().expect("a folder");
+    versions(dir.path());
+    let lake = latest(dir.path(), "d", "t").await.expect("pins");
+    assert_eq!(all_ways(&lake, "SELECT count(*) FROM t WHERE v = 1").await, ["39"]);
+    assert_eq!(all_ways(&lake, "SELECT 1 FROM t WHERE dt = 'b'").await.len(), 10);
+    assert_eq!(all_ways(&lake, "SELECT count(*) FROM t a CROSS JOIN t b").await, ["2304"]);
+    assert_eq!(all_ways(&lake, "SELECT count(dt) FROM t").await, ["48"]);
+    let dir = tempfile::tempdir().expect("a folder");
+    TableBuilder::create(dir.path(), "d", "t", &keyed("deduplicate")).expect("creates");
+    let empty = latest(dir.path(), "d", "t").await.expect("pins");
+    assert_eq!(all_ways(&empty, "SELECT count(*) FROM t").await, ["0"]);
+    assert_eq!(all_ways(&empty, "SELECT count(*), max(v) FROM t WHERE v = 1").await, ["0|∅"]);
+}
+
+#[tokio::test]
+async fn b089_sixteen_settings_give_the_same_rows() {
+    let dir = tempfile::tempdir().expect("a folder");
+    versions(dir.path());
+    let lake = latest(dir.path(), "d", "t").await.expect("pins");
+    let queries = [
+        "SELECT * FROM t WHERE v = 1 AND s <> 's9'",
+        "SELECT id, v FROM t ORDER BY v DESC, id LIMIT 6",
+        "SELECT a.id FROM t a JOIN t b ON a.id = b.id AND a.dt = b.dt WHERE b.v = 2",
+        "SELECT count(*) FROM t WHERE s LIKE 's2%' OR id < 3",
+    ];
+    let mut known: Option<Vec<Vec<String>>> = None;
+    for bits in 0..16u32 {
+        let context = register(WITH_SOURCE, &lake);
+        {
+            let state = context.state_ref();
+            let mut state = state.write();
+            let options = state.config_mut().options_mut();
+            options.execution.parquet.pushdown_filters = bits & 1 != 0;
+            options.execution.parquet.pruning = bits & 2 != 0;
+            options.execution.collect_statistics = bits & 4 != 0;
+            options.optimizer.enable_dynamic_filter_pushdown = bits & 8 != 0;
+        }
+        let mut found = Vec::new();
+        for query in queries {
+            found.push(rows(&context, query).await.expect("runs"));
+        }
+        if let Some(known) = &known {
+            assert_eq!(known, &found, "settings {bits:04b}");
+        }
+        known = Some(found);
+    }
+}
+
+#[tokio::test]
+async fn b091_too_little_memory_is_an_error_that_names_the_bucket() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut builder = TableBuilder::create(dir.path(), "d", "t", &keyed("deduplicate")).expect("creates");
+    for commit in 0..6 {
+        builder.append(&(0..2000).map(|id| row(id, commit, "a")).collect::<Vec<_>>()).expect("appends");
+    }
+    let lake = latest(dir.path(), "d", "t").await.expect("pins");
+    let query = |bytes: usize| {
+        let lake = lake.clone();
+        async move {
+            let runtime = RuntimeEnvBuilder::new()
+                .with_memory_pool(Arc::new(GreedyMemoryPool::new(bytes)))
+                .build_arc()
+                .expect("a runtime");
+            let context = SessionContext::new_with_config_rt(SessionConfig::new(), Arc::clone(&runtime));
+            context.register_table("t", Arc::new(lake)).expect("registers");
+            let found = rows(&context, "SELECT v, count(id) FROM t GROUP BY v").await;
+            drop(context);
+            assert_eq!(runtime.memory_pool.reserved(), 0, "all memory is given back");
+            found
+        }
+    };
+    let error = query(20_000).await.expect_err("too little");
+    assert_eq!(error.code(), "ResourcesExhausted", "{error:?}");
+    let text = error.to_string();
+    for word in ["partition", "bucket: 0", "runs: 6", "bytes"] {
+        assert!(text.contains(word), "{word} in {text}");
+    }
+    assert_eq!(query(100_000_000).await.expect("enough"), ["5|2000"]);
+}
+
+#[tokio::test]
+async fn explain_names_the_pin_and_is_the_same_every_time() {
+    let dir = tempfile::tempdir().expect("a folder");
+    versions(dir.path());
+    let lake = latest(dir.path(), "d", "t").await.expect("pins");
+    for way in [PLAIN, WITH_SOURCE] {
+        let first = explain(&register(way, &lake), "SELECT id FROM t WHERE dt = 'a'").await;
+        for wanted in ["table=d.t", "snapshot=3", "schema=0", "dropped by partition 1", "select 1"] {
+            assert!(first.contains(wanted), "{wanted} in {first}");
+        }
+        assert_eq!(first, explain(&register(way, &lake), "SELECT id FROM t WHERE dt = 'a'").await);
+    }
+}
+
+#[tokio::test]
+async fn one_bucket_uses_every_partition_and_a_node_runs_twice() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut builder = TableBuilder::create(dir.path(), "d", "t", &keyed("deduplicate")).expect("creates");
+    for commit in 0..4 {
+        builder.append(&(0..100).map(|id| row(id + commit, commit, "a")).collect::<Vec<_>>()).expect("appends");
+    }
+    let lake = latest(dir.path(), "d", "t").await.expect("pins");
+    for merge_source in [false, true] {
+        let context = register(Way { merge_source, partitions: 4, ..PLAIN }, &lake);
+        let plan = context.sql("SELECT * FROM t").await.expect("plans").create_physical_plan().await.expect("plans");
+        use datafusion::physical_plan::ExecutionPlanProperties;
+        assert_eq!(plan.output_partitioning().partition_count(), 4);
+        for _ in 0..2 {
+            let batches =
+                datafusion::physical_plan::collect(Arc::clone(&plan), context.task_ctx()).await.expect("runs");
+            assert_eq!(batches.iter().map(|batch| batch.num_rows()).sum::<usize>(), 103);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_cancelled_query_leaves_no_memory_behind() {
+    let dir = tempfile::tempdir().expect("a folder");
+    versions(dir.path());
+    let lake = latest(dir.path(), "d", "t").await.expect("pins");
+    let context = register(PLAIN, &lake);
+    let mut stream = context.sql("SELECT * FROM t").await.expect("plans").execute_stream().await.expect("starts");
+    let first = tokio::time::timeout(std::time::Duration::from_millis(1), stream.next()).await;
+    drop((first, stream));
+    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    assert_eq!(context.runtime_env().memory_pool.reserved(), 0);
+    assert_eq!(rows(&context, "SELECT count(*) FROM t").await.expect("runs"), ["48"]);
+}
+
+#[tokio::test]
+async fn views_show_kinds_and_deleted_keys() {
+    let dir = tempfile::tempdir().expect("a folder");
+    versions(dir.path());
+    let lake = latest(dir.path(), "d", "t").await.expect("pins");
+    let audit = LakeTable::try_view(Arc::clone(lake.pin()), QueryEnv::new(), LakeView::AuditLog).expect("a view");
+    let found = all_ways(&audit, "SELECT rowkind, count(*) FROM t GROUP BY rowkind").await;
+    assert_eq!(found, ["+I|48", "-D|2"]);
+    assert_eq!(all_ways(&audit, "SELECT rowkind, id FROM t WHERE rowkind = '-D'").await, ["-D|0", "-D|7"]);
+    let refused = LakeTable::try_view(Arc::clone(lake.pin()), QueryEnv::new(), LakeView::RowTracking);
+    assert_eq!(refused.expect_err("no row tracking").code(), "NoRowTracking");
+}
+
+#[tokio::test]
+async fn renamed_swapped_added_and_dropped_columns_are_found_by_id() {
+    use crate::testing::builder::SchemaChange;
+    let dir = tempfile::tempdir().expect("a folder");
+    let spec = TableSpec::new(&[("a", "INT"), ("b", "INT"), ("c", "STRING")]);
+    let mut builder = TableBuilder::create(dir.path(), "d", "t", &spec).expect("creates");
+    builder.append(&[json!({"a": 1, "b": 2, "c": "x"})]).expect("appends");
+    for (from, to) in [("a", "z"), ("b", "a"), ("z", "b")] {
+        builder.alter(&SchemaChange::Rename(from, to)).expect("alters");
+    }
+    builder.append(&[json!({"a": 20, "b": 10, "c": "y"})]).expect("appends");
+    let lake = latest(dir.path(), "d", "t").await.expect("pins");
+    assert_eq!(all_ways(&lake, "SELECT a, b, c FROM t").await, ["20|10|y", "2|1|x"]);
+    assert_eq!(all_ways(&lake, "SELECT c FROM t WHERE a = 2").await, ["x"]);
+    assert_eq!(all_ways(&lake, "SELECT b FROM t WHERE c = 'x'").await, ["1"]);
+}
+
+#[tokio::test]
+async fn what_a_scan_found_is_told_even_when_its_node_is_optimised_away() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let spec = TableSpec::new(&[("id", "INT")]);
+    let mut builder = TableBuilder::create(dir.path(), "d", "t", &spec).expect("creates");
+    builder.append(&[json!({"id": 1})]).expect("appends");
+    let table = table(dir.path(), "d", "t").await.expect("opens");
+    let pin = Pin::resolve(&table, PinRequest::Latest, &Default::default()).await.expect("pins");
+    let log = ScanLog::explaining_files();
+    let lake = LakeTable::try_new(pin, QueryEnv::new()).expect("a table").with_log(Arc::clone(&log));
+    assert_eq!(rows(&register(WITH_SOURCE, &lake), "SELECT count(*) FROM t").await.expect("runs"), ["1"]);
+    let reports = log.reports();
+    assert_eq!(reports.len(), 1);
+    assert_eq!(reports.first().map(|report| report.decisions.len()), Some(1));
+}
