@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use super::settings::check_reference_options;
 use crate::error::{Error, Result};
 use crate::snapshot::{PinRequest, SessionZone, parse_timestamp};
 
@@ -45,6 +46,7 @@ impl Selection {
 
     /// Checks that clause and options do not both choose.
     pub(crate) fn check(self) -> Result<Self> {
+        check_reference_options(&self.options)?;
         let chosen: Vec<&str> = CHOOSING.iter().copied().filter(|key| self.options.contains_key(*key)).collect();
         let conflict = |message: String| {
             Err(Error::invalid(message)

@@ -35,6 +35,74 @@ const SCAN_OPTIONS: &[&str] = &[
     "table-read.sequence-number.enabled",
 ];
 
+/// Options that are part of what a table is: no hint may change them.
+const FIXED: &[&str] = &[
+    "merge-engine",
+    "sequence.field",
+    "sequence.field.sort-order",
+    "sequence.snapshot-ordering",
+    "bucket",
+    "bucket-key",
+    "bucket-function.type",
+    "partition",
+    "partition.default-name",
+    "partition.legacy-name",
+    "primary-key",
+    "primary-key.nullable",
+    "changelog-producer",
+    "force-lookup",
+    "deletion-vectors.enabled",
+    "ignore-delete",
+    "row-tracking.enabled",
+    "data-evolution.enabled",
+    "data-file.path-directory",
+    "index-file-in-data-file-dir",
+    "pk-clustering-override",
+    "type",
+    "path",
+];
+
+/// Options of other engines that look like ours: streaming, parallelism, chain tables. Some are refused further down,
+/// none is a typing error.
+const OTHERS: &[&str] = &[
+    "scan.bounded.watermark",
+    "scan.watermark.",
+    "scan.fallback-snapshot-branch",
+    "scan.fallback-delta-branch",
+    "scan.plan-",
+    "scan.split-enumerator.",
+    "scan.ignore-",
+];
+
+/// Checks the options of one reference: what is fixed by the table cannot be changed, and a name that is nearly one we
+/// honour is a typing error, never dropped.
+pub(crate) fn check_reference_options(options: &BTreeMap<String, String>) -> Result<()> {
+    for key in options.keys() {
+        if FIXED.contains(&key.as_str()) || key.starts_with("fields.") {
+            return Err(Error::invalid(format!("option {key} is fixed by the table and cannot be given in a query"))
+                .with_code("FixedOption")
+                .with_context("option", key));
+        }
+        let typed = (key.starts_with("scan.") || key.starts_with("incremental"))
+            && !OTHERS.iter().any(|other| key.starts_with(other));
+        if typed && !is_honoured(key) {
+            let near = crate::snapshot::nearest::nearest(key, SCAN_OPTIONS.iter().copied());
+            if let Some(near) = near.first() {
+                return Err(Error::invalid(format!("'{key}' is no scan option"))
+                    .with_code("UnknownOption")
+                    .with_context("option", key)
+                    .with_hint(format!("did you mean '{near}'?")));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether an option of a reference changes what is read.
+pub(crate) fn is_honoured(key: &str) -> bool {
+    SCAN_OPTIONS.contains(&key) || key == "branch"
+}
+
 /// A pin the session holds until it is told otherwise.
 #[derive(Debug, Clone)]
 pub(crate) struct SessionPin {
@@ -189,6 +257,21 @@ mod tests {
         settings.set_option("paimon.scan.snapshot-id", None).unwrap();
         assert!(settings.options_for("pay", "x").is_empty());
         assert_eq!(settings.option("paimon.pay.orders.scan.tag-name").unwrap().as_deref(), Some("eod"));
+    }
+
+    #[test]
+    fn a_hint_cannot_change_the_table_and_is_not_misspelt() {
+        let code = |key: &str| {
+            let options = BTreeMap::from([(key.to_string(), "x".to_string())]);
+            check_reference_options(&options).err().map(|e| e.code())
+        };
+        assert_eq!(code("merge-engine"), Some("FixedOption"));
+        assert_eq!(code("fields.a.aggregate-function"), Some("FixedOption"));
+        assert_eq!(code("scan.snapshotid"), Some("UnknownOption"));
+        assert_eq!(code("scan.snapshot-id"), None);
+        assert_eq!(code("sink.parallelism"), None);
+        assert_eq!(code("scan.bounded.watermark"), None);
+        assert_eq!(code("scan.watermark.emit.strategy"), None);
     }
 
     #[test]

@@ -20,7 +20,7 @@ use super::identifiers;
 use super::names::{TableName, split_selector};
 use super::planner::{ShownNames, TravelPlanner};
 use super::selector::{Selection, choosing};
-use super::settings::Settings;
+use super::settings::{Settings, is_honoured};
 use super::system_tables;
 use super::travel::{self, Reference, References};
 use super::view::SqlView;
@@ -397,7 +397,10 @@ impl Statement {
         let mut options = self.settings.options_for(&ident.database, &ident.table);
         let mut request = selection.request.clone();
         let mut session = false;
-        if selection.chooses() {
+        for key in selection.options.keys().filter(|key| !is_honoured(key)) {
+            self.notice(format!("option {key} has no effect on what is read"));
+        }
+        if selection.chooses() || selection.options.contains_key("branch") {
             drop_choices(&mut options);
         } else {
             let held = self.settings.pins.read().get(ident).cloned();
@@ -464,7 +467,7 @@ impl Statement {
         if self.depth >= VIEW_DEPTH {
             return Err(Error::invalid("views are nested too deep, or a view uses itself").with_code("ViewTooDeep"));
         }
-        let inner = self.nested();
+        let inner = self.nested().await;
         let result = view.plan(&inner).await;
         // what the view read belongs to this statement
         inner.used().into_iter().for_each(|used| self.mark_used(used));
@@ -480,8 +483,8 @@ impl Statement {
     }
 
     /// A statement inside of this one: the same pins, names of its own.
-    fn nested(self: &Arc<Self>) -> Arc<Self> {
-        let pins = self.pins.try_lock().map(|p| p.clone()).unwrap_or_default();
+    async fn nested(self: &Arc<Self>) -> Arc<Self> {
+        let pins = self.pins.lock().await.clone();
         Arc::new(Self {
             warehouse: self.warehouse.clone(),
             settings: Arc::clone(&self.settings),

@@ -207,6 +207,12 @@ async fn the_nearest_word_wins() {
     let sql = "SELECT * FROM t /*+ OPTIONS('scan.tag-name'='two', 'scan.snapshot-id'='1') */";
     assert_eq!(code(&session, sql).await, "ConflictingSelectors");
     assert_eq!(code(&session, "SELECT * FROM t@v1 VERSION AS OF 2").await, "ConflictingSelectors");
+    assert_eq!(code(&session, "SELECT * FROM t /*+ OPTIONS('scan.snapshotid'='1') */").await, "UnknownOption");
+    assert_eq!(code(&session, "SELECT * FROM t /*+ OPTIONS('merge-engine'='first-row') */").await, "FixedOption");
+    let idle = session.run_one("SELECT * FROM t /*+ OPTIONS('scan.parallelism'='2') */").await.unwrap();
+    assert_eq!(idle.notices, ["option scan.parallelism has no effect on what is read"]);
+    let sql = "SELECT * FROM t /*+ OPTIONS('scan.mode'='incremental', 'incremental-between'='2,3') */";
+    assert!(rows(&session, sql).await.is_empty());
 }
 
 #[tokio::test]

@@ -74,9 +74,10 @@ pub(crate) async fn table_or_changes(
         let view = if kinds { LakeView::AuditLog } else { LakeView::Rows };
         return Ok(Arc::new(statement.lake_table(pin, view)?));
     }
+    let mode_is = |key: &str, value: &str| key == "scan.mode" && value.eq_ignore_ascii_case("incremental");
     let rest: BTreeMap<String, String> = options
         .iter()
-        .filter(|(key, _)| !key.starts_with("incremental-"))
+        .filter(|(key, value)| !key.starts_with("incremental-") && !mode_is(key, value))
         .map(|(k, v)| (k.clone(), v.clone()))
         .collect();
     let mode = options.get("incremental-between-scan-mode").map_or("auto", String::as_str).to_lowercase();
