@@ -2,6 +2,7 @@
 //! program. It takes what the standard harness takes: filters, `--list`, `--exact`, `--skip`, `--test-threads`.
 
 mod differential;
+mod field;
 mod golden;
 mod harness;
 mod java_reads;
@@ -25,5 +26,6 @@ fn main() -> ExitCode {
     java_reads::register(&mut tests);
     differential::register(&mut tests);
     s3::register(&mut tests);
+    field::register(&mut tests);
     harness::run(tests)
 }

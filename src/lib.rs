@@ -56,6 +56,9 @@ pub mod testing;
 mod layers;
 
 pub use error::{Error, ErrorKind, Result};
+pub use query::LakeTable;
+pub use snapshot::{Pin, PinRequest, Table};
+pub use sql::{Session, SessionConfig, Warehouse};
 
 pub use arrow;
 pub use datafusion;

@@ -1,5 +1,6 @@
 //! The provider: a pin, as DataFusion reads it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -26,7 +27,7 @@ use super::view::LakeView;
 use crate::error::{Error, ErrorKind, Result};
 use crate::read::{ReadColumn, SectionHandle};
 use crate::scan::{ScanPlan, ScanRequest};
-use crate::snapshot::Pin;
+use crate::snapshot::{Pin, PinRequest, Table};
 
 /// A pinned table as DataFusion's table provider. Immutable and cheap to clone: all scans of it read one snapshot.
 #[derive(Debug, Clone)]
@@ -37,6 +38,16 @@ pub struct LakeTable {
     columns: Arc<[ReadColumn]>,
     schema: SchemaRef,
     log: Option<Arc<ScanLog>>,
+}
+
+impl Table {
+    /// The table fixed at one state, for any DataFusion session: `context.register_table("t", Arc::new(provider))`. The
+    /// provider never moves on; pin again for what was committed since.
+    ///
+    /// Errors: nothing is kept that answers `request`, or the table's options cannot be read.
+    pub async fn pin(self: &Arc<Self>, request: PinRequest) -> Result<LakeTable> {
+        LakeTable::try_new(Pin::resolve(self, request, &BTreeMap::new()).await?, QueryEnv::new())
+    }
 }
 
 impl LakeTable {

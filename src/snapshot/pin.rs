@@ -344,15 +344,19 @@ impl Pin {
             None => text.push_str(" has no snapshot and reads as empty"),
             Some(snapshot) => {
                 let watermark = snapshot.watermark.map_or("none".to_string(), |w| zone.show_exact(w));
+                // what batch jobs commit with
+                let identifier = match snapshot.commit_identifier {
+                    i64::MAX => "batch".to_string(),
+                    number => number.to_string(),
+                };
                 // writing to a String cannot fail
                 let _ = write!(
                     text,
-                    " @ snapshot {}, committed {}, {}, user '{}', identifier {}, watermark {watermark}, schema {}",
+                    " @ snapshot {}, committed {}, {}, user '{}', identifier {identifier}, watermark {watermark}, schema {}",
                     snapshot.id,
                     zone.show_exact(snapshot.time_millis),
                     snapshot.commit_kind.as_str(),
                     snapshot.commit_user,
-                    snapshot.commit_identifier,
                     snapshot.schema_id
                 );
             }

@@ -379,10 +379,13 @@ impl Table {
 
     fn missing_schema(&self, id: SchemaId, known: &[Numbered]) -> Error {
         let numbers: Vec<String> = known.iter().map(|file| file.number.to_string()).collect();
-        Error::corrupt(format!("schema {id} is missing; there are schemas {}", numbers.join(", ")))
+        let mut error = Error::corrupt(format!("schema {id} is missing; there are schemas {}", numbers.join(", ")))
             .with_code("SchemaNotFound")
-            .with_context("table", self.name())
-            .with_hint("restore the schema file: snapshots and data files written with it cannot be read without it")
+            .with_context("table", self.name());
+        if let Ok(file) = self.branch_root.join(&format!("schema/schema-{id}")) {
+            error = error.with_context("file", file);
+        }
+        error.with_hint("restore the schema file: snapshots and data files written with it cannot be read without it")
     }
 
     // ---- tags, branches, consumers, changelogs

@@ -8,6 +8,7 @@
 //! | `statement` | one statement's view of the warehouse: each table resolved once |
 //! | `catalog`, `planner`, `view` | how DataFusion meets it |
 //! | `identifiers` | unquoted names |
+//! | `timestamps` | literals with more digits than a column |
 //! | `settings` | what a session remembers |
 //! | `statements/` | `PIN`, `SHOW`, `DESCRIBE`, `EXPLAIN FILES`, refusals |
 //! | `system_tables/`, `functions/` | `t$name`, `paimon_…()` |
@@ -31,6 +32,7 @@ mod settings;
 mod statement;
 mod statements;
 mod system_tables;
+mod timestamps;
 mod tokens;
 mod travel;
 mod types;

@@ -22,6 +22,7 @@ use super::planner::{ShownNames, TravelPlanner};
 use super::selector::{Selection, choosing};
 use super::settings::{Settings, is_honoured};
 use super::system_tables;
+use super::timestamps::ExactTimestamps;
 use super::travel::{self, Reference, References};
 use super::view::SqlView;
 use super::warehouse::Warehouse;
@@ -142,6 +143,7 @@ impl Statement {
             .with_session_id(self.base.session_id().to_string())
             .with_relation_planners(planners)
             .with_catalog_list(Arc::new(catalogs))
+            .with_analyzer_rule(Arc::new(ExactTimestamps))
             .build();
         let parser = &mut state.config_mut().options_mut().sql_parser;
         parser.parse_float_as_decimal = true;
@@ -262,7 +264,16 @@ impl Statement {
         if let Some(known) = self.providers.lock().get(&key) {
             return Ok(Some(Arc::clone(known)));
         }
-        let Some(provider) = self.find(database, name).await? else { return Ok(None) };
+        let Some(provider) = self.find(database, name).await? else {
+            // planning will speak of the whole name
+            if let Some((base, _)) = split_selector(name) {
+                let mut misses = self.misses.lock();
+                if let Some(missed) = misses.get(base).map(copy) {
+                    misses.insert(name.to_string(), missed);
+                }
+            }
+            return Ok(None);
+        };
         self.providers.lock().insert(key, Arc::clone(&provider));
         Ok(Some(provider))
     }

@@ -13,7 +13,10 @@
 use std::fmt;
 use std::sync::Arc;
 
+use arrow::array::RecordBatch;
 use arrow::buffer::BooleanBuffer;
+use arrow::datatypes::SchemaRef;
+use arrow::error::ArrowError;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::datasource::listing::PartitionedFile;
@@ -22,11 +25,14 @@ use datafusion::datasource::physical_plan::{FileOpener, FileScanConfig, FileSour
 use datafusion::datasource::table_schema::TableSchema;
 use datafusion::error::{DataFusionError, Result as DfResult};
 use datafusion::physical_expr::projection::ProjectionExprs;
+use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr, PhysicalSortExpr};
-use datafusion::physical_plan::filter_pushdown::FilterPushdownPropagation;
+use datafusion::physical_plan::filter_pushdown::{FilterPushdownPropagation, PushedDown};
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion::physical_plan::{DisplayFormatType, SortOrderPushdownResult};
-use datafusion_datasource::morsel::{MorselPlan, MorselPlanner, Morselizer};
+use datafusion_datasource::morsel::{Morsel, MorselPlan, MorselPlanner, Morselizer};
+use futures::stream::BoxStream;
+use futures::{StreamExt, TryStreamExt};
 use object_store::ObjectStore;
 use parquet::arrow::arrow_reader::RowSelection;
 
@@ -35,6 +41,7 @@ use crate::error::{Error, Result};
 use crate::query::mapping::Mapping;
 use crate::read::{ReadContext, SectionHandle, live_mask};
 use crate::scan::{PlannedFile, SectionClass};
+use crate::storage::Location;
 
 /// Which file of which section a file of the scan is. Travels with the file through regrouping and splitting.
 #[derive(Debug, Clone)]
@@ -174,9 +181,18 @@ impl FileSource for MergeSource {
         filters: Vec<Arc<dyn PhysicalExpr>>,
         config: &ConfigOptions,
     ) -> DfResult<FilterPushdownPropagation<Arc<dyn FileSource>>> {
-        let mut pushed = self.inner.try_pushdown_filters(filters, config)?;
-        pushed.updated_node = pushed.updated_node.map(|inner| self.around(inner));
-        Ok(pushed)
+        // bounds of floats in Parquet files leave NaN out, which is the greatest value here: no pruning by them
+        let schema = self.table_schema().table_schema();
+        let held: Vec<bool> = filters.iter().map(|filter| touches_floats(filter, schema)).collect();
+        let given = filters.into_iter().zip(&held).filter(|(_, held)| !**held).map(|(filter, _)| filter).collect();
+        let pushed = self.inner.try_pushdown_filters(given, config)?;
+        let mut answers = pushed.filters.into_iter();
+        let filters = held
+            .into_iter()
+            .map(|held| if held { PushedDown::No } else { answers.next().unwrap_or(PushedDown::No) })
+            .collect();
+        let updated_node = pushed.updated_node.map(|inner| self.around(inner));
+        Ok(FilterPushdownPropagation { filters, updated_node })
     }
 
     fn try_pushdown_sort(
@@ -184,7 +200,8 @@ impl FileSource for MergeSource {
         order: &[PhysicalSortExpr],
         properties: &EquivalenceProperties,
     ) -> DfResult<SortOrderPushdownResult<Arc<dyn FileSource>>> {
-        if !self.plain {
+        let schema = self.table_schema().table_schema();
+        if !self.plain || order.iter().any(|sort| touches_floats(&sort.expr, schema)) {
             return Ok(SortOrderPushdownResult::Unsupported);
         }
         Ok(match self.inner.try_pushdown_sort(order, properties)? {
@@ -212,6 +229,13 @@ impl FileSource for MergeSource {
     }
 }
 
+/// Whether an expression uses a FLOAT or DOUBLE column.
+fn touches_floats(expr: &Arc<dyn PhysicalExpr>, schema: &SchemaRef) -> bool {
+    collect_columns(expr)
+        .iter()
+        .any(|column| schema.field_with_name(column.name()).is_ok_and(|field| field.data_type().is_floating()))
+}
+
 /// Plans files of the inner source through their masks.
 #[derive(Clone)]
 struct MaskedFiles {
@@ -230,10 +254,13 @@ impl Morselizer for MaskedFiles {
         let Some(reference) = file.extension::<FileRef>().cloned() else {
             return Err(Error::internal("a file of a scan does not say which file of the table it is").into());
         };
-        if reference.is_plain() {
-            return self.inner.plan_file(file);
-        }
-        Ok(Box::new(Waiting { files: self.clone(), file: Box::new(file), reference }))
+        let location = reference.planned().map_err(DataFusionError::from)?.location.clone();
+        let planner: Box<dyn MorselPlanner> = if reference.is_plain() {
+            self.inner.plan_file(file).map_err(|error| told(error, &location))?
+        } else {
+            Box::new(Waiting { files: self.clone(), file: Box::new(file), reference })
+        };
+        Ok(Box::new(Named { inner: planner, location }))
     }
 }
 
@@ -245,6 +272,70 @@ impl MaskedFiles {
         }
         let selection = ParquetRowSelection::new(RowSelection::from_boolean_buffer(live));
         self.inner.plan_file(file.with_extension(selection))
+    }
+}
+
+/// Names the file in what the inner source says of it.
+#[derive(Debug)]
+struct Named<T> {
+    inner: T,
+    location: Location,
+}
+
+impl MorselPlanner for Named<Box<dyn MorselPlanner>> {
+    fn plan(self: Box<Self>) -> DfResult<Option<MorselPlan>> {
+        let Self { inner, location } = *self;
+        let Some(mut plan) = inner.plan().map_err(|error| told(error, &location))? else { return Ok(None) };
+        let named = |inner| -> Box<dyn MorselPlanner> { Box::new(Named { inner, location: location.clone() }) };
+        let morsels = plan
+            .take_morsels()
+            .into_iter()
+            .map(|inner| -> Box<dyn Morsel> { Box::new(Named { inner, location: location.clone() }) })
+            .collect();
+        let ready = plan.take_ready_planners().into_iter().map(named).collect();
+        let mut renamed = MorselPlan::new().with_morsels(morsels).with_planners(ready);
+        if let Some(pending) = plan.take_pending_planner() {
+            let location = location.clone();
+            renamed.set_pending_planner(async move {
+                let inner = pending.into_future().await.map_err(|error| told(error, &location))?;
+                Ok(Box::new(Named { inner, location }) as Box<dyn MorselPlanner>)
+            });
+        }
+        Ok(Some(renamed))
+    }
+}
+
+impl Morsel for Named<Box<dyn Morsel>> {
+    fn into_stream(self: Box<Self>) -> BoxStream<'static, DfResult<RecordBatch>> {
+        let Self { inner, location } = *self;
+        inner.into_stream().map_err(move |error| told(error, &location)).boxed()
+    }
+}
+
+/// An error of reading a file in our words: damage, unless it is ours already or not about the file.
+fn told(error: DataFusionError, location: &Location) -> DataFusionError {
+    if !is_parquet(&error) {
+        return error;
+    }
+    let ours = Error::from_datafusion(error);
+    if ours.code() != "Execution" {
+        return ours.into();
+    }
+    Error::corrupt(format!("the data file is damaged: {}", ours.message()))
+        .with_code("DataFileCorrupt")
+        .with_context("file", location)
+        .with_source(ours)
+        .into()
+}
+
+fn is_parquet(error: &DataFusionError) -> bool {
+    match error {
+        DataFusionError::ParquetError(_) => true,
+        DataFusionError::ArrowError(error, _) => matches!(error.as_ref(), ArrowError::ParquetError(_)),
+        DataFusionError::External(error) => error.is::<parquet::errors::ParquetError>(),
+        DataFusionError::Context(_, error) | DataFusionError::Diagnostic(_, error) => is_parquet(error),
+        DataFusionError::Shared(error) => is_parquet(error),
+        _ => false,
     }
 }
 

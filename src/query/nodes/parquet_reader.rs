@@ -11,6 +11,7 @@ use datafusion::error::{DataFusionError, Result as DfResult};
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use object_store::ObjectStoreExt;
 use parquet::arrow::arrow_reader::ArrowReaderOptions;
 use parquet::arrow::async_reader::{AsyncFileReader, MetadataFetch};
 use parquet::errors::{ParquetError, Result as ParquetResult};
@@ -70,13 +71,30 @@ impl LakeReader {
             Err(object_store::Error::NotFound { .. }) => {
                 Err(ParquetError::External(Box::new(self.pin.missing_file(&self.file.location).await)))
             }
-            Err(error) => Err(ParquetError::External(Box::new(
-                Error::unavailable(format!("cannot read the data file: {error}"))
-                    .with_code("Storage")
-                    .with_context("file", &self.file.location)
-                    .with_source(error),
-            ))),
+            Err(error) => Err(ParquetError::External(Box::new(self.failed(error).await))),
         }
+    }
+}
+
+impl LakeReader {
+    /// Why a read failed: the file is not as long as its entry says, or the store does not answer.
+    async fn failed(&self, error: object_store::Error) -> Error {
+        let told = self.file.entry.file.file_size;
+        match self.file.storage.object_store().head(self.file.location.path()).await {
+            Ok(meta) if meta.size < told => {
+                self.damaged(format!("it has {} bytes where the manifest says {told}", meta.size))
+            }
+            _ => Error::unavailable(format!("cannot read the data file: {error}"))
+                .with_code("Storage")
+                .with_context("file", &self.file.location),
+        }
+        .with_source(error)
+    }
+
+    fn damaged(&self, what: impl std::fmt::Display) -> Error {
+        Error::corrupt(format!("the data file is damaged: {what}"))
+            .with_code("DataFileCorrupt")
+            .with_context("file", &self.file.location)
     }
 }
 
@@ -124,6 +142,10 @@ impl AsyncFileReader for LakeReader {
                         .load_and_finish(FooterFetch(this), size)
                         .await
                         .map_err(|error| unwrapped(error, &this.file))?;
+                    let (rows, told) = (footer.file_metadata().num_rows(), this.file.entry.file.row_count);
+                    if rows != told {
+                        return Err(this.damaged(format!("it has {rows} rows where the manifest says {told}")));
+                    }
                     let bytes = footer.memory_size();
                     Ok((Arc::new(footer), bytes))
                 })

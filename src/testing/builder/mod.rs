@@ -186,6 +186,12 @@ impl TableBuilder {
             SchemaChange::Rename(name, to) => {
                 let field = schema.fields.iter_mut().find(|f| f.name == *name).ok_or_else(|| unknown(name))?;
                 field.name = (*to).to_string();
+                // keys follow; options are left as old writers left them
+                for key in schema.primary_keys.iter_mut().chain(&mut schema.partition_keys) {
+                    if key == name {
+                        *key = (*to).to_string();
+                    }
+                }
             }
             SchemaChange::Retype(name, text) => {
                 let field = schema.fields.iter_mut().find(|f| f.name == *name).ok_or_else(|| unknown(name))?;

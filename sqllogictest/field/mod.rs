@@ -1,0 +1,38 @@
+//! Faults that users of such tools met, as tests with their right answers; bad input; random tables against a fold.
+
+mod bad_input;
+mod bucket;
+mod changes;
+mod count;
+mod edit;
+mod engine;
+mod examples;
+mod fuzz;
+mod kit;
+mod list;
+mod merge;
+mod partition;
+mod schema;
+mod stats;
+mod storage;
+mod travel;
+mod vanishing;
+
+use crate::harness::Test;
+
+pub fn register(tests: &mut Vec<Test>) {
+    count::register(tests);
+    travel::register(tests);
+    changes::register(tests);
+    partition::register(tests);
+    stats::register(tests);
+    bucket::register(tests);
+    merge::register(tests);
+    schema::register(tests);
+    storage::register(tests);
+    engine::register(tests);
+    bad_input::register(tests);
+    fuzz::register(tests);
+    examples::register(tests);
+    list::register(tests);
+}

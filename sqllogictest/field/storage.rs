@@ -1,0 +1,205 @@
+//! Storage that lies, loses and changes under a reader.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use futures::TryStreamExt;
+use lakepin::ErrorKind;
+use lakepin::catalog::FilesystemCatalog;
+use lakepin::object_store::local::LocalFileSystem;
+use lakepin::spec::CommitKind;
+use lakepin::sql::{Session, Warehouse};
+use lakepin::storage::Storage;
+use lakepin::testing::builder::{FileSpec, TableBuilder, TableSpec};
+use serde_json::{Value, json};
+
+use super::edit::data_files;
+use super::kit::{Done, Lake, OrText, ask, cases, check, config, expect, refused, says};
+use super::vanishing::Vanishing;
+use crate::harness::Test;
+
+pub fn register(tests: &mut Vec<Test>) {
+    cases!(
+        tests, "case",
+        B077 no_option_hides_lost_files,
+        B082 hints_are_only_hints,
+        B084 a_snapshot_that_expires_under_the_reader,
+    );
+}
+
+fn append_table(lake: &Lake, name: &str, option: Option<(&str, &str)>) -> Result<TableBuilder, String> {
+    let mut spec = TableSpec::new(&[("i", "INT")]);
+    if let Some((key, value)) = option {
+        spec = spec.option(key, value);
+    }
+    let mut t = lake.table(name, &spec)?;
+    for i in 1..=3 {
+        t.append(&[json!({"i": i})]).text()?;
+    }
+    Ok(t)
+}
+
+async fn no_option_hides_lost_files(lake: Lake) -> Done {
+    for (name, option) in [("lost", "scan.ignore-lost-files"), ("corrupt", "scan.ignore-corrupt-files")] {
+        let t = append_table(&lake, name, Some((option, "true")))?;
+        let s = lake.session().await?;
+        expect(&s, &format!("SELECT count(i) FROM {name} WHERE i > 0"), &["3"]).await?;
+        let lost = data_files(t.root())[1].clone();
+        if name == "lost" {
+            fs::remove_file(&lost).text()?;
+        } else {
+            let bytes = fs::read(&lost).text()?;
+            fs::write(&lost, vec![b'x'; bytes.len()]).text()?;
+        }
+        let file = lost.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+        for s in [s, lake.session().await?] {
+            for sql in [
+                format!("SELECT * FROM {name}"),
+                format!("SELECT count(*) FROM {name} WHERE i > 0"),
+                format!("SELECT sum(i) FROM {name}"),
+                format!("SELECT i FROM {name} /*+ OPTIONS('{option}'='true') */ ORDER BY i"),
+            ] {
+                refused(&s, &sql, ErrorKind::Corrupt, &[&file]).await?;
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn hints_are_only_hints(lake: Lake) -> Done {
+    let mut t = append_table(&lake, "t", None)?;
+    for i in 4..=5 {
+        t.append(&[json!({"i": i})]).text()?;
+    }
+    let dir = t.root().join("snapshot");
+    let latest = |text: Option<&[u8]>| match text {
+        Some(text) => fs::write(dir.join("LATEST"), text).text(),
+        None => fs::remove_file(dir.join("LATEST")).text(),
+    };
+    let hints: [Option<&[u8]>; 14] = [
+        Some(b"3"),
+        Some(b""),
+        Some(b"abc"),
+        Some(b"9"),
+        Some(b"99999999999999999999"),
+        Some(b"-1"),
+        Some(b"0"),
+        Some(b" 3 \n"),
+        Some(b"5"),
+        Some(b"5\n"),
+        Some(b"\xff\xfe"),
+        Some(b"4"),
+        Some(b"1"),
+        None,
+    ];
+    for hint in hints {
+        latest(hint)?;
+        let s = lake.session().await?;
+        let shown = hint.map(String::from_utf8_lossy);
+        let answer = ask(&s, "SELECT count(i) FROM t").await.map_err(|e| format!("hint {shown:?}: {e:?}"))?;
+        check(answer.rows() == ["5"], format!("hint {shown:?}: {:?}", answer.rows()))?;
+        check(answer.pins[0].snapshot_id == Some(5), format!("hint {shown:?} leads to {:?}", answer.pins[0]))?;
+        if hint == Some(b"9") {
+            check(answer.notice_says(&["LATEST", "9"]), format!("a hint ahead is not told: {:?}", answer.notices))?;
+        }
+    }
+    t.expire(1).text()?;
+    for hint in ["1", "", "x", "4"] {
+        fs::write(dir.join("EARLIEST"), hint).text()?;
+        let s = lake.session().await?;
+        expect(&s, "SELECT min(snapshot_id), max(snapshot_id), count(*) FROM t$snapshots", &["2|5|4"]).await?;
+        expect(&s, "SELECT count(i) FROM t VERSION AS OF 2", &["2"]).await?;
+        refused(&s, "SELECT * FROM t VERSION AS OF 1", ErrorKind::NotFound, &["expired", "2", "5"]).await?;
+        refused(&s, "SELECT * FROM t TIMESTAMP AS OF '2026-04-16 01:00:30'", ErrorKind::NotFound, &["kept is 2"])
+            .await?;
+    }
+    // a stray file is no snapshot
+    fs::write(dir.join("snapshot-abc"), "x").text()?;
+    fs::write(dir.join(".snapshot-6.tmp"), "x").text()?;
+    expect(&lake.session().await?, "SELECT count(i) FROM t", &["5"]).await
+}
+
+/// Snapshot 1 with rows in several files, snapshot 2 without any of them.
+fn two_snapshots(lake: &Lake, name: &str, spec: &TableSpec) -> Result<TableBuilder, String> {
+    let mut t = lake.table(name, spec)?;
+    let rows: Vec<Value> = (0..200).map(|id| json!({"id": id, "v": 1})).collect();
+    let newer: Vec<Value> = (50..100).map(|id| json!({"id": id, "v": 2})).collect();
+    t.commit().file(FileSpec::rows(&rows)).file(FileSpec::rows(&newer)).publish().text()?;
+    let after = FileSpec::rows(&[json!({"id": 1, "v": 9})]);
+    t.commit().remove_all().file(after).kind(CommitKind::Overwrite).publish().text()?;
+    Ok(t)
+}
+
+fn remove_all(files: &[std::path::PathBuf]) -> Done {
+    files.iter().try_for_each(|f| fs::remove_file(f).text())
+}
+
+async fn a_snapshot_that_expires_under_the_reader(lake: Lake) -> Done {
+    let append = TableSpec::new(&[("id", "INT"), ("v", "INT")]);
+    let keyed = TableSpec::new(&[("id", "INT NOT NULL"), ("v", "INT")]).primary_key(&["id"]).option("bucket", "1");
+    for (name, spec) in [("t", append), ("k", keyed)] {
+        let t = two_snapshots(&lake, name, &spec)?;
+        let all = data_files(t.root());
+        let newest = t.live_files().text()?[0].file.file_name.clone();
+        let old: Vec<_> = all.into_iter().filter(|p| !p.to_string_lossy().contains(&newest)).collect();
+        let s = lake.session().await?;
+        // planned, not yet read
+        let sql = format!("SELECT id, v FROM {name} VERSION AS OF 1");
+        let result = s.run_one(&sql).await.text()?;
+        remove_all(&old)?;
+        t.expire(1).text()?;
+        let read: Result<Vec<_>, _> = result.stream.try_collect().await;
+        let error = match read {
+            Ok(batches) => return Err(format!("{name}: {} batches of a snapshot that is gone", batches.len())),
+            Err(error) => lakepin::Error::from_datafusion(error),
+        };
+        says(&error, ErrorKind::NotFound, &["snapshot 1", "expired during the read", "earliest now 2", name])?;
+        check(error.code() == "SnapshotExpired", format!("{error:?}"))?;
+        // the next statement is told before it plans
+        refused(&s, &sql, ErrorKind::NotFound, &["snapshot 1", "expired", "2"]).await?;
+        expect(&s, &format!("SELECT * FROM {name}"), &["1|9"]).await?;
+        // a session's pin notices, too
+        let fresh = two_snapshots(&lake, &format!("{name}2"), &spec_of(name))?;
+        ask(&s, &format!("PIN TABLE {name}2 AT (VERSION => 1)")).await.text()?;
+        fresh.expire(1).text()?;
+        let error =
+            refused(&s, &format!("SELECT * FROM {name}2"), ErrorKind::NotFound, &["snapshot 1", "expired"]).await?;
+        check(error.code() == "SnapshotExpired", format!("{error:?}"))?;
+    }
+    listing_skips_what_vanishes(&lake).await
+}
+
+fn spec_of(name: &str) -> TableSpec {
+    match name {
+        "k" => TableSpec::new(&[("id", "INT NOT NULL"), ("v", "INT")]).primary_key(&["id"]).option("bucket", "1"),
+        _ => TableSpec::new(&[("id", "INT"), ("v", "INT")]),
+    }
+}
+
+/// A session over the same files through a store that loses some between listing and reading.
+async fn through(path: &Path, store: Arc<Vanishing<LocalFileSystem>>) -> Result<Session, String> {
+    let storage = Storage::from_object_store(store, "").text()?;
+    let root = storage.location(&path.to_string_lossy()).text()?;
+    let catalog = FilesystemCatalog::open_in(storage, root).await.text()?;
+    Session::new(&Warehouse::over("vanishing", Arc::new(catalog)), config()).await.text()
+}
+
+async fn listing_skips_what_vanishes(lake: &Lake) -> Done {
+    let t = append_table(lake, "listed", None)?;
+    t.tag("kept", 2).text()?;
+    t.tag("going", 3).text()?;
+    let store = Arc::new(Vanishing::new(LocalFileSystem::new()));
+    store.lose("listed/snapshot/snapshot-1");
+    store.lose("listed/tag/tag-going");
+    let s = through(lake.path(), Arc::clone(&store)).await?;
+    expect(&s, "SELECT snapshot_id FROM listed$snapshots", &["2", "3"]).await?;
+    expect(&s, "SELECT tag_name FROM listed$tags", &["kept"]).await?;
+    expect(&s, "SELECT count(i) FROM listed", &["3"]).await?;
+    expect(&s, "SELECT count(i) FROM listed TIMESTAMP AS OF '2026-04-16 01:01:30'", &["2"]).await?;
+    // a manifest that is listed nowhere and gone is an error, never an empty table
+    store.lose("listed/manifest/manifest-list");
+    let s = through(lake.path(), store).await?;
+    refused(&s, "SELECT * FROM listed", ErrorKind::Corrupt, &["manifest-list"]).await?;
+    Ok(())
+}
