@@ -106,6 +106,9 @@ pub enum Paging {
     Off,
 }
 
+/// How lines begin that tell of a result and are no part of it.
+const NOTES: &[&str] = &["pin: ", "notice: "];
+
 /// Text held before the pager must start.
 const HELD: usize = 8 << 20;
 
@@ -128,9 +131,16 @@ impl PagedOutput {
         let text = String::from_utf8_lossy(&self.held);
         let mut count = 0;
         for line in text.lines() {
-            count += 1;
+            let line = without_colours(line);
+            let wide = width(&line);
+            // a note may wrap; a row may not
+            let note = NOTES.iter().any(|start| line.starts_with(start));
+            if wide > columns && !note {
+                return false;
+            }
+            count += wide.div_ceil(columns.max(1)).max(1);
             // a prompt follows: one line is its own
-            if count + 1 >= lines || width(&without_colours(line)) > columns {
+            if count + 1 >= lines {
                 return false;
             }
         }
