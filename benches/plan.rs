@@ -3,6 +3,8 @@
 //!
 //! `cargo bench --bench plan` (`-- --quick` for a tenth of the size).
 
+#![allow(clippy::expect_used, clippy::print_stdout)]
+
 use std::path::Path;
 use std::time::Instant;
 

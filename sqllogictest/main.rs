@@ -1,6 +1,15 @@
 //! The one test program beside the unit tests: golden tables, SQL suites, the cases of the field, the shell as a
 //! program. It takes what the standard harness takes: filters, `--list`, `--exact`, `--skip`, `--test-threads`.
 
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::print_stderr
+)]
+
 mod differential;
 mod field;
 mod golden;

@@ -1,6 +1,8 @@
 //! Every data file of the golden tables, read by this room alone and compared with what the reference implementations
 //! read: append tables as they are, deduplicate tables after keeping the newest row of each key.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a module of tests")]
+
 mod tests {
     use std::collections::{BTreeMap, HashMap};
     use std::fs;

@@ -13,6 +13,8 @@
 //! | `suites/` | sqllogictest files |
 //! | `demo/` | the demo warehouse and its tour |
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "the one room that prints")]
+
 mod args;
 mod commands;
 mod complete;

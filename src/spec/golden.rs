@@ -1,5 +1,7 @@
 //! Every metadata file of the golden tables decodes, and says what the reference implementation says of it.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a module of tests")]
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
