@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 pub(super) enum Item {
     /// Rows of one batch that nothing else has the keys of: they go out as they are.
     Alone { batch: u32, from: usize, rows: usize },
-    /// A key with several versions, or one that looked like it; `records` are those that count, in order.
+    /// A key with several versions; `records` are those that count, in order.
     Key { records: Vec<Record>, versions: usize },
 }
 
@@ -98,7 +98,7 @@ impl Assembler {
         Ok(())
     }
 
-    /// Folds one key. A key with a single record is not folded.
+    /// Folds a key with several versions.
     fn fold(
         &self,
         records: &[Record],
@@ -106,7 +106,7 @@ impl Assembler {
         columns: &[Column<'_>],
         cells: &mut Vec<Cell>,
     ) -> Result<Outcome> {
-        let outcome = if versions == 1 { Outcome::Record(0) } else { self.engine.fold(records, columns, cells)? };
+        let outcome = self.engine.fold(records, columns, cells)?;
         let (retract, outcome) = match outcome {
             Outcome::Nothing => (true, outcome),
             Outcome::Record(at) => match records.get(at) {

@@ -413,6 +413,16 @@ mod tests {
     }
 
     #[test]
+    fn a_function_we_lack_is_refused_by_name_with_its_column() {
+        for function in ["rbm64", "hll_sketch", "theta_sketch"] {
+            let rules = rules(&[("merge-engine", "aggregation"), ("fields.a.aggregate-function", function)]).unwrap();
+            let error = rules.required_columns(&[2]).unwrap_err();
+            assert_eq!(error.code(), "AggregateFunctionUnsupported");
+            assert!(error.to_string().contains(function) && error.to_string().contains("column: a"), "{error}");
+        }
+    }
+
+    #[test]
     fn groups_that_share_a_column_or_take_a_key_are_errors() {
         for pairs in [
             [("fields.g.sequence-group", "a,b"), ("fields.h.sequence-group", "b,c")],

@@ -239,6 +239,7 @@ impl Merge {
                     return Ok(Some(batch));
                 }
             } else {
+                // the next run has this key, too
                 let record = self.runs.record(&head)?;
                 self.open.push(record);
                 self.advance(run, 1);
@@ -258,11 +259,9 @@ impl Merge {
     fn close(&mut self) -> Result<()> {
         let mut records = std::mem::take(&mut self.open);
         let versions = records.len();
-        if versions > 1 {
-            order::sort(&mut records, |a, b| self.runs.compare_user_sequence(a, b, self.descending));
-            if self.lookup {
-                order::retain_lookup(&mut records);
-            }
+        order::sort(&mut records, |a, b| self.runs.compare_user_sequence(a, b, self.descending));
+        if self.lookup {
+            order::retain_lookup(&mut records);
         }
         self.items.push(Item::Key { records, versions });
         self.pending += 1;

@@ -278,3 +278,95 @@ impl File {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::Int32Array;
+
+    use super::*;
+    use crate::merge::testkit::{options, schema};
+    use crate::spec::RowKind::{self, Delete, Insert, UpdateBefore};
+
+    fn file(level: i32, rows: &[(i32, i64, RowKind)]) -> KeyFile {
+        KeyFile {
+            level,
+            name: format!("level-{level}"),
+            keys: vec![Arc::new(rows.iter().map(|row| row.0).collect::<Int32Array>())],
+            user_sequence: vec![],
+            sequence: rows.iter().map(|row| row.1).collect::<Int64Array>().into(),
+            kinds: Some(rows.iter().map(|row| row.2 as i8).collect()),
+            deleted: None,
+        }
+    }
+
+    fn rules(pairs: &[(&str, &str)]) -> MergeRules {
+        MergeRules::try_new(&schema(&["k", "v"], &["k"]), &options(pairs)).unwrap()
+    }
+
+    /// Live rows of each file, each file in a run of its own.
+    fn live(files: Vec<KeyFile>, pairs: &[(&str, &str)]) -> Result<Vec<Vec<usize>>> {
+        let selection = select(files.into_iter().map(|file| vec![file]).collect(), &rules(pairs))?;
+        Ok(selection.files.iter().flatten().map(|live| live.set_indices().collect()).collect())
+    }
+
+    #[test]
+    fn newer_rows_hide_older_ones_and_deletes_are_not_live() {
+        let files = vec![
+            file(5, &[(1, 1, Insert), (2, 2, Insert), (3, 3, Insert)]),
+            file(0, &[(2, 9, Insert), (3, 8, Delete), (7, 7, UpdateBefore)]),
+        ];
+        assert_eq!(live(files.clone(), &[]).unwrap(), [vec![0], vec![0]]);
+        let ignore = [("ignore-delete", "true")];
+        assert_eq!(live(files, &ignore).unwrap(), [vec![0, 2], vec![0]], "an ignored delete hides nothing");
+    }
+
+    #[test]
+    fn a_row_deleted_by_a_vector_hides_nothing() {
+        let mut newer = file(4, &[(1, 5, Insert), (2, 6, Insert)]);
+        newer.deleted = Some(BooleanBuffer::from_iter([true, false]));
+        let files = vec![file(5, &[(1, 1, Insert), (2, 2, Insert)]), newer];
+        assert_eq!(live(files, &[]).unwrap(), [vec![0], vec![1]]);
+    }
+
+    #[test]
+    fn a_skipped_retract_on_the_lowest_upper_level_hides_the_levels_above() {
+        let pairs = [("force-lookup", "true"), ("ignore-delete", "true")];
+        let files = vec![file(5, &[(1, 1, Insert)]), file(4, &[(1, 2, Delete)])];
+        assert_eq!(live(files.clone(), &pairs).unwrap(), [vec![], Vec::<usize>::new()]);
+        assert_eq!(live(files, &pairs[1..]).unwrap(), [vec![0], vec![]], "without the lookup rule it hides nothing");
+    }
+
+    #[test]
+    fn first_row_takes_the_oldest_and_minds_retracts_among_several_rows() {
+        let pairs = [("merge-engine", "first-row")];
+        let files = vec![file(5, &[(1, 4, Insert), (2, 5, Insert)]), file(4, &[(1, 9, Insert)])];
+        assert_eq!(live(files, &pairs).unwrap(), [vec![0, 1], vec![]]);
+        let alone = vec![file(5, &[(1, 4, Insert)]), file(4, &[(3, 9, Delete)])];
+        assert_eq!(live(alone, &pairs).unwrap(), [vec![0], vec![]]);
+        let several = vec![file(5, &[(1, 4, Insert)]), file(4, &[(1, 9, Delete)])];
+        assert_eq!(live(several, &pairs).unwrap_err().code(), "RetractUnsupported");
+    }
+
+    #[test]
+    fn the_counts_of_a_selection_add_up() {
+        let mut newer = file(0, &[(1, 7, Insert), (2, 8, Delete), (3, 9, Insert)]);
+        newer.deleted = Some(BooleanBuffer::from_iter([false, false, true]));
+        let runs = vec![vec![file(5, &[(1, 1, Insert), (2, 2, Insert), (4, 3, Insert)])], vec![newer]];
+        let stats = select(runs, &rules(&[])).unwrap().stats;
+        let expected = SelectionStats { rows: 6, vector_deleted: 1, keys: 3, superseded: 2, tombstones: 1, live: 2 };
+        assert_eq!(stats, expected);
+    }
+
+    #[test]
+    fn files_out_of_order_are_named() {
+        let error = live(vec![file(5, &[(2, 1, Insert), (2, 2, Insert)])], &[]).unwrap_err();
+        assert_eq!(error.code(), "RunNotSorted");
+        assert!(error.to_string().contains("level-5"), "{error}");
+        let run = vec![file(5, &[(1, 1, Insert), (3, 2, Insert)]), file(4, &[(2, 3, Insert)])];
+        let error = select(vec![run], &rules(&[])).unwrap_err();
+        assert_eq!(error.code(), "RunNotSorted");
+        assert!(error.to_string().contains("level-4") && error.to_string().contains("level-5"), "{error}");
+    }
+}
