@@ -163,7 +163,9 @@ impl Completion {
         let found = match known.argument {
             Argument::None | Argument::File => Vec::new(),
             Argument::Words(words) => starting(word, words.iter().map(|w| (*w).to_string())),
-            Argument::Command => starting(word, commands::all().into_iter().map(|c| c.names[0].to_string())),
+            Argument::Command => {
+                starting(word, commands::all().into_iter().filter_map(|c| c.names.first().map(|n| (*n).to_string())))
+            }
             Argument::Table if first => self.relations(word),
             Argument::Version if first => self.relations(word),
             Argument::Version => {

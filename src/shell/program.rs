@@ -216,13 +216,9 @@ fn interactive(common: &Common, welcome: Option<&str>, runtime: &Runtime) -> Res
     let mut shell = runtime.block_on(open(common, true))?;
     if !shell.settings.quiet {
         let greeting = format!("lakepin {}: read only. \\? helps, \\q leaves.", env!("CARGO_PKG_VERSION"));
-        shell.say(
-            &[greeting, welcome.unwrap_or_default().trim_end().to_string()]
-                .map(|line| line)
-                .into_iter()
-                .filter(|l| !l.is_empty())
-                .collect::<Vec<_>>(),
-        )?;
+        let mut lines = vec![greeting];
+        lines.extend(welcome.map(|text| text.trim_end().to_string()));
+        shell.say(&lines)?;
     }
     runtime.block_on(rc(&mut shell, common));
     let code = match shell.quit {
@@ -278,7 +274,7 @@ async fn test(common: &Common, suites: &super::args::Suites) -> Result<u8> {
     if suites.complete {
         for file in &files {
             complete_file(file, &options).await?;
-            println!("completed {}", file.display());
+            let _ = writeln!(std::io::stdout(), "completed {}", file.display());
         }
     }
     let failed = run_files(&files, &options, suites.jobs, |report| {
@@ -290,7 +286,7 @@ async fn test(common: &Common, suites: &super::args::Suites) -> Result<u8> {
         };
     })
     .await;
-    println!("{} passed, {failed} failed", files.len() - failed);
+    let _ = writeln!(std::io::stdout(), "{} passed, {failed} failed", files.len() - failed);
     Ok(if failed == 0 { exit::DONE } else { exit::FAILED })
 }
 
