@@ -3,7 +3,26 @@
 use std::sync::Arc;
 
 use crate::read::ReadCaches;
-use crate::scan::ScanEnv;
+use crate::scan::{ManifestCache, ScanEnv};
+
+/// What the caches may hold and how much is asked of a store at once.
+#[derive(Debug, Clone)]
+pub struct QueryLimits {
+    /// Bytes of decoded manifests.
+    pub manifest_bytes: usize,
+    /// Bytes of data file footers.
+    pub footer_bytes: usize,
+    /// Bytes of index files (deletion vectors).
+    pub index_file_bytes: usize,
+    /// Metadata files read at the same time by one scan.
+    pub requests_at_once: usize,
+}
+
+impl Default for QueryLimits {
+    fn default() -> Self {
+        Self { manifest_bytes: 128 << 20, footer_bytes: 64 << 20, index_file_bytes: 64 << 20, requests_at_once: 16 }
+    }
+}
 
 /// Caches and limits shared by all tables: manifests, footers. Cheap to share, never tied to a session.
 #[derive(Debug, Default)]
@@ -18,5 +37,16 @@ impl QueryEnv {
     /// Default caches and limits.
     pub fn new() -> Arc<Self> {
         Arc::new(Self::default())
+    }
+
+    /// Limits of one's own.
+    pub fn with_limits(limits: &QueryLimits) -> Arc<Self> {
+        Arc::new(Self {
+            scan: ScanEnv {
+                concurrency: limits.requests_at_once.max(1),
+                cache: Arc::new(ManifestCache::new(limits.manifest_bytes)),
+            },
+            read: Arc::new(ReadCaches::new(limits.footer_bytes, limits.index_file_bytes)),
+        })
     }
 }

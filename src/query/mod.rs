@@ -32,7 +32,7 @@ pub mod table;
 pub mod view;
 
 pub use budget::PoolBudget;
-pub use env::QueryEnv;
+pub use env::{QueryEnv, QueryLimits};
 pub use report::{ScanLog, ScanReport};
 pub use settings::LakepinOptions;
 pub use table::LakeTable;

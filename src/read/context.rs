@@ -64,9 +64,16 @@ pub struct ReadCaches {
     pub index_files: ByteLimitedCache<String, Bytes>,
 }
 
+impl ReadCaches {
+    /// Keeps at most so many bytes of footers and of index files; 0 keeps none.
+    pub fn new(footer_bytes: usize, index_file_bytes: usize) -> Self {
+        Self { files: FileEnv::new(footer_bytes), index_files: ByteLimitedCache::new(index_file_bytes) }
+    }
+}
+
 impl Default for ReadCaches {
     fn default() -> Self {
-        Self { files: FileEnv::new(FOOTER_CACHE_BYTES), index_files: ByteLimitedCache::new(INDEX_FILE_CACHE_BYTES) }
+        Self::new(FOOTER_CACHE_BYTES, INDEX_FILE_CACHE_BYTES)
     }
 }
 
