@@ -454,7 +454,7 @@ mod tests {
         ];
         let first = (Insert, [Some(5), Some(50), Some(1)]);
         let rows = fold(&pairs, &[first, (Delete, [Some(6), Some(9), None])]).unwrap();
-        assert_eq!(rows, [([None, None, None], Delete)], "columns that may be NULL are emptied");
+        assert_eq!(rows, [([Some(6), Some(9), None], Delete)]);
         let rows = fold(&pairs, &[first, (UpdateBefore, [Some(6), Some(9), None])]).unwrap();
         assert_eq!(rows, [([Some(6), None, Some(1)], Insert)], "-U only empties the group");
         let rows = fold(&pairs, &[first, (Delete, [Some(4), Some(9), None])]).unwrap();
@@ -462,12 +462,12 @@ mod tests {
     }
 
     #[test]
-    fn a_first_retract_fills_only_what_must_not_be_null_and_alone_is_a_delete() {
+    fn a_first_retract_fills_the_row_and_alone_is_a_delete() {
         let pairs = [("merge-engine", "partial-update"), ("ignore-delete", "true")];
         let rows = fold(&pairs, &[(Delete, [Some(1), None, None]), (Insert, [None, Some(2), None])]).unwrap();
-        assert_eq!(rows, [([None, Some(2), None], Insert)]);
+        assert_eq!(rows, [([Some(1), Some(2), None], Insert)]);
         let rows = fold(&pairs, &[(Delete, [Some(1), None, None]), (Delete, [Some(2), None, None])]).unwrap();
-        assert_eq!(rows, [([None, None, None], Delete)]);
+        assert_eq!(rows, [([Some(1), None, None], Delete)]);
     }
 
     #[test]

@@ -65,8 +65,7 @@ impl Engine {
     }
 }
 
-/// Empties the row but for what must not be NULL, which is taken from the record. (The specification says that the whole
-/// record is taken; the reference implementation takes NOT NULL columns only.)
+/// Fills the row with a record's values.
 fn reset_row(record: &Record, columns: &[Column<'_>], nullable: &[bool], row: &mut Vec<Cell>) -> Result<()> {
     row.clear();
     for (column, nullable) in columns.iter().zip(nullable) {
@@ -74,7 +73,7 @@ fn reset_row(record: &Record, columns: &[Column<'_>], nullable: &[bool], row: &m
         if cell.is_null() && !nullable {
             return Err(null_in_not_null(column.name));
         }
-        row.push(if *nullable { Cell::Null } else { cell });
+        row.push(cell);
     }
     Ok(())
 }

@@ -256,15 +256,14 @@ impl Table {
         }
     }
 
-    /// An empty row but for what must not be NULL, which is the record's.
+    /// A record's values as a whole row.
     fn reset(&self, record: &Record) -> Result<Vec<Value>, String> {
         for (value, column) in record.values.iter().zip(&self.columns) {
             if value.is_null() && !column.nullable {
                 return Err(format!("{} is NULL", column.name));
             }
         }
-        let kept = |(value, column): (&Value, &Column)| if column.nullable { Value::Null } else { value.clone() };
-        Ok(record.values.iter().zip(&self.columns).map(kept).collect())
+        Ok(record.values.clone())
     }
 
     fn function_name(&self, column: &str) -> Option<&str> {
