@@ -514,11 +514,9 @@ impl<'a> Planner<'a> {
                     none
                 }
             };
-            if skip {
-                if let (Some(file), Some(slot)) = (live.get_mut(number), planned.get_mut(number)) {
-                    *slot = None;
-                    file.drop_for(Stage::Index, &rule);
-                }
+            if skip && let (Some(file), Some(slot)) = (live.get_mut(number), planned.get_mut(number)) {
+                *slot = None;
+                file.drop_for(Stage::Index, &rule);
             }
         }
         Ok(())

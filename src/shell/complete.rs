@@ -239,7 +239,7 @@ impl Completion {
         if !word.is_empty() {
             let lower = word.chars().any(char::is_lowercase);
             let case = |k: &&str| if lower { k.to_lowercase() } else { (*k).to_string() };
-            found.extend(starting(word, KEYWORDS.iter().map(|k| case(&k))));
+            found.extend(starting(word, KEYWORDS.iter().map(case)));
             found.extend(self.relations(word));
         }
         let mut seen = std::collections::BTreeSet::new();

@@ -51,10 +51,8 @@ fn walk(error: &DataFusionError, place: &mut Place, column: &mut Option<Column>)
                 column.get_or_insert_with(|| field.as_ref().clone());
             }
         }
-        DataFusionError::SQL(parser, _) => {
-            if place.line == 0 {
-                *place = in_message(&parser.to_string());
-            }
+        DataFusionError::SQL(parser, _) if place.line == 0 => {
+            *place = in_message(&parser.to_string());
         }
         _ => {}
     }

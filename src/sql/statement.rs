@@ -499,7 +499,7 @@ impl Statement {
         Arc::new(Self {
             warehouse: self.warehouse.clone(),
             settings: Arc::clone(&self.settings),
-            zone: self.zone.clone(),
+            zone: self.zone,
             log: Arc::clone(&self.log),
             base: self.base.clone(),
             references: Mutex::default(),

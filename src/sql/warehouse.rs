@@ -90,7 +90,7 @@ impl Warehouse {
         let lake = LakeCatalog::new(self, Arc::default());
         context.register_catalog(catalog_name, Arc::new(lake.clone()));
         let planner: Arc<dyn RelationPlanner> = TravelPlanner::plain();
-        let known = context.state().relation_planners().iter().any(|p| TravelPlanner::is(p));
+        let known = context.state().relation_planners().iter().any(TravelPlanner::is);
         if !known {
             context.register_relation_planner(planner)?;
         }

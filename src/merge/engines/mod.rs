@@ -65,7 +65,7 @@ impl Engine {
     }
 }
 
-/// Fills the row with a record's values.
+/// Fills the row with a record's values. (Releases up to 2026 took NOT NULL columns only; today's rule takes them all.)
 fn reset_row(record: &Record, columns: &[Column<'_>], nullable: &[bool], row: &mut Vec<Cell>) -> Result<()> {
     row.clear();
     for (column, nullable) in columns.iter().zip(nullable) {

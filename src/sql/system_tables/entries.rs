@@ -88,8 +88,8 @@ impl Texts {
         let mut schemas = BTreeMap::from([(pin.schema.id, Arc::clone(&pin.schema))]);
         for entry in entries {
             let id = entry.file.schema_id;
-            if !schemas.contains_key(&id) {
-                schemas.insert(id, pin.table.schema(id).await?);
+            if let std::collections::btree_map::Entry::Vacant(e) = schemas.entry(id) {
+                e.insert(pin.table.schema(id).await?);
             }
         }
         Ok(Self { pin, zone, schemas })

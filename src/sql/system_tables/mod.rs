@@ -149,7 +149,7 @@ pub(crate) async fn provider(
     let source = Source {
         table: Arc::clone(table),
         pin,
-        zone: statement.zone().clone(),
+        zone: *statement.zone(),
         env: Arc::clone(statement.env()),
         pool: statement.memory_pool(),
     };
