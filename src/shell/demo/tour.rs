@@ -48,7 +48,7 @@ pub const TOUR: &[(&str, &str)] = &[
     ),
     (
         "And the proof of what was read: every file, kept or dropped, and the rule that decided.",
-        "EXPLAIN FILES SELECT * FROM dwd_pay_success VERSION AS OF 6 WHERE dt = '2026-04-16' AND pay_id = 'P0100'",
+        "\\files SELECT * FROM dwd_pay_success VERSION AS OF 6 WHERE dt = '2026-04-16' AND pay_id = 'P0100'",
     ),
 ];
 
