@@ -264,11 +264,15 @@ fn fraction_millis(digits: &str) -> Option<i64> {
     Some(at(0) * 100 + at(1) * 10 + at(2) + i64::from(at(3) >= 5))
 }
 
-/// `yyyy-m-d[ h:m:s[.fraction]]`, cut to `precision` digits.
+/// `yyyy-m-d[ h:m:s[.fraction]]` or `yyyy-m-d[Th:m[:s[.fraction]]]`, cut to `precision` digits. As in Java a day that
+/// its month lacks is the last of that month.
 fn timestamp(text: &str, precision: u8) -> Option<Moment> {
-    let (day, clock) = match text.split_once(' ') {
-        Some((day, clock)) => (day, Some(clock)),
-        None => (text, None),
+    let (day, clock, needs_seconds) = if let Some((day, clock)) = text.split_once(' ') {
+        (day, Some(clock), true)
+    } else if let Some((day, clock)) = text.split_once('T') {
+        (day, Some(clock), false)
+    } else {
+        (text, None, false)
     };
     let mut parts = day.splitn(3, '-');
     let year = parts.next()?;
@@ -277,10 +281,17 @@ fn timestamp(text: &str, precision: u8) -> Option<Moment> {
     if year.len() != 4 || !all_digits(year) || !short(month) || !short(day) {
         return None;
     }
-    let midnight = i64::from(days(number(year)?, number(month)?, number(day)?)?) * MILLIS_PER_DAY;
+    let (year, month, day) = (number(year)?, number(month)?, number(day)?);
+    let existing = (day.min(28)..=day.min(31)).rev().find_map(|day| days(year, month, day));
+    let midnight = i64::from(existing.filter(|_| (1..=31).contains(&day))?) * MILLIS_PER_DAY;
     let Some(clock) = clock else { return Some(Moment { millis: midnight, nanos: 0 }) };
     let mut parts = clock.splitn(3, ':');
-    let (hour, minute, rest) = (parts.next()?, parts.next()?, parts.next()?);
+    let (hour, minute) = (parts.next()?, parts.next()?);
+    let rest = match parts.next() {
+        None if needs_seconds => return None,
+        None => "0",
+        Some(rest) => rest,
+    };
     let (second, fraction) = rest.split_once('.').unwrap_or((rest, ""));
     if !short(hour) || !short(minute) || !short(second) || fraction.len() > 9 {
         return None;

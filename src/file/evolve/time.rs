@@ -89,6 +89,11 @@ fn from_moments(array: &ArrayRef, from: &DataType, to: &DataType, zone: &Zone) -
         let m = moment(count);
         if instants { Moment { millis: zone.to_local_millis(m.millis), nanos: m.nanos } } else { m }
     };
+    // only a smaller precision cuts: a value may hold more digits than its column says
+    let cut = |m: Moment, precision: u8| match from {
+        DataType::Timestamp(old) | DataType::TimestampLtz(old) if *old > precision => m.truncate(precision),
+        _ => m,
+    };
     match to {
         DataType::Date => {
             let days = counts.try_unary::<_, Date32Type, Error>(|count| {
@@ -103,16 +108,14 @@ fn from_moments(array: &ArrayRef, from: &DataType, to: &DataType, zone: &Zone) -
                 counts.unary::<_, Time32MillisecondType>(|count| wall(count).millis.rem_euclid(MILLIS_PER_DAY) as i32);
             Ok(Arc::new(times))
         }
-        // towards zero; INT takes the low bits, as Java does
-        DataType::Int => Ok(Arc::new(counts.unary::<_, Int32Type>(|count| (wall(count).millis / 1000) as i32))),
-        DataType::BigInt => Ok(Arc::new(counts.unary::<_, Int64Type>(|count| wall(count).millis / 1000))),
-        DataType::Timestamp(precision) => {
-            timestamps(counts, to, *precision, |count| Ok(wall(count).truncate(*precision)))
-        }
+        // towards zero, of the instant itself; INT takes the low bits, as Java does
+        DataType::Int => Ok(Arc::new(counts.unary::<_, Int32Type>(|count| (moment(count).millis / 1000) as i32))),
+        DataType::BigInt => Ok(Arc::new(counts.unary::<_, Int64Type>(|count| moment(count).millis / 1000))),
+        DataType::Timestamp(precision) => timestamps(counts, to, *precision, |count| Ok(cut(wall(count), *precision))),
         DataType::TimestampLtz(precision) => timestamps(counts, to, *precision, |count| {
             let m = moment(count);
             let millis = if instants { m.millis } else { zone.to_utc_millis(m.millis) };
-            Ok(Moment { millis, nanos: m.nanos }.truncate(*precision))
+            Ok(cut(Moment { millis, nanos: m.nanos }, *precision))
         }),
         other => Err(Error::internal(format!("a timestamp has no cast to {other:?}"))),
     }
@@ -136,7 +139,7 @@ fn to_moments(array: &ArrayRef, from: &DataType, to: &DataType, zone: &Zone) -> 
             _ => count.checked_mul(1000),
         }
         .ok_or_else(|| out_of_range(count, precision))?;
-        // Java reads a count of seconds on the clock of the zone, too: from UTC to that clock
+        // Java takes the clock that shows in the zone at that second for the instant
         let millis = match from {
             _ if !instants => wall,
             DataType::Date | DataType::Time(_) => zone.to_utc_millis(wall),
