@@ -274,6 +274,13 @@ impl Session {
                         }
                         create.if_not_exists = false;
                         view = Some((database, name, create.query.to_string()));
+                        let (catalog, current) = {
+                            let state = self.context.state_ref();
+                            let state = state.read();
+                            let options = &state.config_options().catalog;
+                            (options.default_catalog.clone(), options.default_schema.clone())
+                        };
+                        travel::qualify(&mut create.query, &catalog, &current);
                     }
                 }
                 SqlStatement::Set(Set::SetTimeZone { value, .. }) => {

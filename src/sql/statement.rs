@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use datafusion::catalog::TableProvider;
 use datafusion::common::TableReference;
@@ -58,6 +59,8 @@ pub(crate) struct Statement {
     providers: Mutex<BTreeMap<(String, String), Arc<dyn TableProvider>>>,
     misses: Mutex<BTreeMap<String, Error>>,
     notices: Mutex<Vec<String>>,
+    /// Names given to scans so far: the optimizer takes scans of one name for the same rows.
+    scans: Arc<AtomicUsize>,
     depth: usize,
 }
 
@@ -84,6 +87,7 @@ impl Statement {
             providers: Mutex::default(),
             misses: Mutex::default(),
             notices: Mutex::default(),
+            scans: Arc::default(),
             depth: 0,
         }))
     }
@@ -115,6 +119,11 @@ impl Statement {
 
     pub(crate) fn log(&self) -> &Arc<ScanLog> {
         &self.log
+    }
+
+    /// A name for a scan that no other scan of the statement has, views included.
+    pub(crate) fn scan_name(&self, name: &str) -> TableReference {
+        TableReference::bare(format!("{name}#{}", self.scans.fetch_add(1, Ordering::Relaxed)))
     }
 
     pub(crate) fn notice(&self, text: impl Into<String>) {
@@ -155,7 +164,7 @@ impl Statement {
     /// Plans a parsed statement. `state` must come from [`Statement::state`].
     pub(crate) async fn plan(self: &Arc<Self>, state: &SessionState, statement: DfStatement) -> Result<LogicalPlan> {
         let mut statement = statement;
-        let found = travel::rename(&mut statement, state, &self.zone)?;
+        let found = travel::rename(&mut statement, state, &self.zone, &self.scans)?;
         for (renamed, reference) in &found {
             match reference {
                 Reference::Table { base, .. } => self.shown.put(renamed, base),
@@ -184,7 +193,7 @@ impl Statement {
         factor: TableFactor,
     ) -> Result<Arc<dyn TableProvider>> {
         let mut factor = factor;
-        let found = travel::rename_factor(&mut factor, state, &self.zone)?;
+        let found = travel::rename_factor(&mut factor, state, &self.zone, &self.scans)?;
         self.references.lock().extend(found);
         let TableFactor::Table { name, .. } = &factor else {
             return Err(Error::invalid(format!("{factor} is not the name of a table")).with_code("Syntax"));
@@ -510,6 +519,7 @@ impl Statement {
             providers: Mutex::default(),
             misses: Mutex::default(),
             notices: Mutex::default(),
+            scans: Arc::clone(&self.scans),
             depth: self.depth + 1,
         })
     }

@@ -3,12 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use datafusion::execution::SessionState;
 use datafusion::sql::parser::{CopyToSource, Statement as DfStatement};
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, ObjectNamePart, Query,
-    Spanned, TableFactor, TableVersion, VisitMut, VisitorMut,
+    Spanned, TableAlias, TableFactor, TableVersion, VisitMut, VisitorMut,
 };
 
 use super::constant::{instant, integer, text};
@@ -36,17 +37,89 @@ pub(crate) enum Reference {
 pub(crate) type References = BTreeMap<String, Reference>;
 
 /// Renames every relation of the statement that says which state it means, and calls of our table functions.
-pub(crate) fn rename(statement: &mut DfStatement, state: &SessionState, zone: &SessionZone) -> Result<References> {
-    let mut visitor = Renamer { state, zone, ctes: Vec::new(), found: References::new() };
+pub(crate) fn rename(
+    statement: &mut DfStatement,
+    state: &SessionState,
+    zone: &SessionZone,
+    scans: &AtomicUsize,
+) -> Result<References> {
+    let mut visitor = Renamer { state, zone, scans, ctes: Vec::new(), found: References::new() };
     visit(statement, &mut visitor)?;
     Ok(visitor.found)
 }
 
 /// The same for one table outside of a query.
-pub(crate) fn rename_factor(factor: &mut TableFactor, state: &SessionState, zone: &SessionZone) -> Result<References> {
-    let mut visitor = Renamer { state, zone, ctes: Vec::new(), found: References::new() };
+pub(crate) fn rename_factor(
+    factor: &mut TableFactor,
+    state: &SessionState,
+    zone: &SessionZone,
+    scans: &AtomicUsize,
+) -> Result<References> {
+    let mut visitor = Renamer { state, zone, scans, ctes: Vec::new(), found: References::new() };
     visitor.factor(factor)?;
     Ok(visitor.found)
+}
+
+/// Gives the tables of a view their whole names, under their own as alias: what it reads must not depend on where the
+/// session is when the view is read.
+pub(crate) fn qualify(query: &mut Query, catalog: &str, database: &str) {
+    let mut visitor = Qualifier { catalog, database, ctes: Vec::new() };
+    let _ = query.visit(&mut visitor);
+}
+
+struct Qualifier<'a> {
+    catalog: &'a str,
+    database: &'a str,
+    ctes: Vec<String>,
+}
+
+impl VisitorMut for Qualifier<'_> {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        // as for renaming: a name that is whole already is left alone by the second visit
+        if let Some(with) = &mut query.with {
+            for cte in &mut with.cte_tables {
+                if !with.recursive {
+                    cte.visit(self)?;
+                }
+                self.ctes.push(normal(&cte.alias.name));
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        if let Some(with) = &query.with {
+            let left = self.ctes.len().saturating_sub(with.cte_tables.len());
+            self.ctes.truncate(left);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<()> {
+        let TableFactor::Table { name, alias, args: None, .. } = factor else { return ControlFlow::Continue(()) };
+        let [ObjectNamePart::Identifier(own)] = name.0.as_slice() else { return ControlFlow::Continue(()) };
+        let own = own.clone();
+        if self.ctes.contains(&normal(&own)) {
+            return ControlFlow::Continue(());
+        }
+        if alias.is_none() {
+            let mut shown = own.clone();
+            if let Some((base, _)) = split_selector(&own.value) {
+                shown.value = base.to_string();
+            }
+            *alias = Some(TableAlias { explicit: true, name: shown, columns: Vec::new(), at: None });
+        }
+        let quoted = |text: &str| Ident::with_quote('"', text);
+        *name = ObjectName::from(vec![quoted(self.catalog), quoted(self.database), own]);
+        ControlFlow::Continue(())
+    }
+}
+
+/// A name as it is looked up.
+fn normal(name: &Ident) -> String {
+    if name.quote_style.is_some() { name.value.clone() } else { name.value.to_lowercase() }
 }
 
 fn finish(flow: ControlFlow<Box<Error>>) -> Result<()> {
@@ -71,6 +144,7 @@ fn visit(statement: &mut DfStatement, visitor: &mut Renamer<'_>) -> Result<()> {
 struct Renamer<'a> {
     state: &'a SessionState,
     zone: &'a SessionZone,
+    scans: &'a AtomicUsize,
     ctes: Vec<String>,
     found: References,
 }
@@ -105,7 +179,7 @@ impl Renamer<'_> {
 
     fn factor_here(&mut self, factor: &mut TableFactor) -> Result<()> {
         if let Some(call) = functions::Call::from_factor(factor, self.state, self.zone)? {
-            let index = self.found.len();
+            let index = self.scans.fetch_add(1, Ordering::Relaxed);
             let renamed = format!("{}()#{index}", call.function.name());
             if let TableFactor::Table { name, args, alias, .. } = factor {
                 if alias.is_none() {
@@ -260,7 +334,8 @@ impl Renamer<'_> {
 
 /// Reads `AT (…)` arguments outside of a query.
 pub(crate) fn selection_of(version: TableVersion, state: &SessionState, zone: &SessionZone) -> Result<Selection> {
-    let renamer = Renamer { state, zone, ctes: Vec::new(), found: References::new() };
+    let scans = AtomicUsize::new(0);
+    let renamer = Renamer { state, zone, scans: &scans, ctes: Vec::new(), found: References::new() };
     renamer.clause(version)?.check()
 }
 

@@ -97,8 +97,10 @@ fn filter(statement: &Arc<Statement>, pin: &Arc<Pin>, schema: &TableSchema, text
 /// A side of the comparison: `columns`, and a mark that the row is there.
 fn side(sides: &Sides<'_>, pin: &Arc<Pin>, name: &str) -> Result<LogicalPlanBuilder> {
     let table = sides.statement.lake_table(Arc::clone(pin), LakeView::Rows)?;
-    let columns: Vec<Expr> = table.schema().fields().iter().map(|f| column(name, f.name())).collect();
-    let mut scan = LogicalPlanBuilder::scan(name, provider_as_source(Arc::new(table)), None)?;
+    let scanned = sides.statement.scan_name(name);
+    let columns: Vec<Expr> =
+        table.schema().fields().iter().map(|f| Expr::Column(Column::new(Some(scanned.clone()), f.name()))).collect();
+    let mut scan = LogicalPlanBuilder::scan(scanned, provider_as_source(Arc::new(table)), None)?;
     if let Some(condition) = &sides.condition {
         scan = scan.filter(condition.clone())?;
     }

@@ -24,7 +24,7 @@ pub(super) async fn provider(
 ) -> Result<Arc<dyn TableProvider>> {
     let view = match view {
         View::AuditLog => return table_or_changes(statement, table, selection, true).await,
-        View::Binlog => return binlog(table_or_changes(statement, table, selection, true).await?),
+        View::Binlog => return binlog(statement, table_or_changes(statement, table, selection, true).await?),
         View::ReadOptimized => LakeView::ReadOptimized,
         View::RowTracking => LakeView::RowTracking,
     };
@@ -33,11 +33,12 @@ pub(super) async fn provider(
 }
 
 /// The audit log with every column of the table as a list: one element, the value.
-fn binlog(audit: Arc<dyn TableProvider>) -> Result<Arc<dyn TableProvider>> {
+fn binlog(statement: &Statement, audit: Arc<dyn TableProvider>) -> Result<Arc<dyn TableProvider>> {
     let schema = audit.schema();
-    let scan = LogicalPlanBuilder::scan("audit_log", provider_as_source(audit), None)?;
+    let name = statement.scan_name("audit_log");
+    let scan = LogicalPlanBuilder::scan(name.clone(), provider_as_source(audit), None)?;
     let columns = schema.fields().iter().map(|field| {
-        let column = Expr::Column(Column::new(Some("audit_log"), field.name()));
+        let column = Expr::Column(Column::new(Some(name.clone()), field.name()));
         match field.name().as_str() {
             "rowkind" | "_SEQUENCE_NUMBER" => column,
             name => make_array(vec![column]).alias(name),
