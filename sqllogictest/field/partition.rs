@@ -41,6 +41,8 @@ async fn null_partitions_are_kept(lake: Lake) -> Done {
         ("NOT (pt = 'x')", vec!["4"]),
         ("pt IN ('x', NULL)", vec!["2"]),
         ("pt NOT IN ('x')", vec!["4"]),
+        ("pt NOT IN ('x', NULL)", vec![]),
+        ("pt NOT IN ('x', NULL) OR pt = 'y'", vec!["4"]),
         ("pt IS DISTINCT FROM 'x'", vec!["1", "3", "4"]),
         ("pt IS NOT DISTINCT FROM NULL", vec!["1", "3"]),
         ("coalesce(pt, 'n') = 'n'", vec!["1", "3"]),

@@ -137,17 +137,18 @@ impl LakeTable {
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let answers: Vec<_> = filters.iter().map(|filter| self.pushdown(filter)).collect();
-        let wanted: Vec<Expr> = filters
-            .iter()
-            .zip(&answers)
-            .filter(|(_, answer)| **answer != TableProviderFilterPushDown::Unsupported)
-            .map(|(filter, _)| filter.clone())
-            .collect();
+        // a filter taken as a whole may come back in parts, of which one is a constant: `p NOT IN (1, NULL)` becomes
+        // `p <> 1` and NULL. Nobody else applies what was handed over
+        let (wanted, alien): (Vec<_>, Vec<_>) =
+            filters.iter().zip(&answers).partition(|(_, answer)| **answer != TableProviderFilterPushDown::Unsupported);
+        let cloned = |filters: Vec<(&Expr, _)>| -> Vec<Expr> { filters.into_iter().map(|(f, _)| f.clone()).collect() };
+        let (wanted, alien) = (cloned(wanted), cloned(alien));
         // a limit holds only for what nothing filters afterwards
         let all_exact = answers.iter().all(|answer| *answer == TableProviderFilterPushDown::Exact);
         let limit = limit.filter(|_| all_exact);
         let mut plan = self.plan(session, &wanted, limit).await?;
-        let unkept = self.unkept(&wanted, &plan);
+        let mut unkept = self.unkept(&wanted, &plan);
+        unkept.extend(alien);
         if !unkept.is_empty() && limit.is_some() {
             plan = self.plan(session, &wanted, None).await?;
         }
