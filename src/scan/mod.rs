@@ -69,7 +69,6 @@ pub async fn plan(pin: &Arc<Pin>, request: &ScanRequest, env: &ScanEnv) -> Resul
 }
 
 #[cfg(test)]
-#[path = "cases/tests.rs"]
 mod cases;
 #[cfg(test)]
 mod tests;
