@@ -11,7 +11,6 @@ use lakepin::arrow;
 use lakepin::sql::{PinLine, Session, SessionConfig, Warehouse};
 use lakepin::testing::builder::{TableBuilder, TableSpec};
 use lakepin::{Error, ErrorKind};
-use serde_json::Value;
 
 /// How a case ends.
 pub type Done = Result<(), String>;
@@ -222,11 +221,4 @@ pub fn says(error: &Error, kind: ErrorKind, words: &[&str]) -> Done {
 /// A condition of a test.
 pub fn check(holds: bool, message: impl Into<String>) -> Done {
     if holds { Ok(()) } else { Err(message.into()) }
-}
-
-/// Rows `{column: value}` from a table of values.
-pub fn table_rows(columns: &[&str], rows: &[&[Value]]) -> Vec<Value> {
-    rows.iter()
-        .map(|row| Value::Object(columns.iter().map(|c| (*c).to_string()).zip(row.iter().cloned()).collect()))
-        .collect()
 }

@@ -291,8 +291,9 @@ impl Model {
         let mut spec = FileSpec::rows(&self.json(&file.records)).level(file.level);
         spec = spec.row_group_rows(random.pick(&[1, 2, 5, 1000]));
         if !self.key.is_empty() && random.chance(25) {
-            // unknown, or zero as some writers have it whatever is inside
-            spec = spec.delete_count(if random.chance(50) { None } else { Some(0) });
+            // unknown, or zero as some writers have it whatever is inside; compactions count truly
+            let unknown = random.chance(50) || file.level > 0;
+            spec = spec.delete_count(if unknown { None } else { Some(0) });
         }
         spec
     }
