@@ -1,5 +1,6 @@
 //! Lake tables in a service's own DataFusion session: the warehouse as a catalog, a pinned table as a provider, and a
 //! join with a table in memory.
+#![expect(clippy::print_stdout, reason = "an example shows its results")]
 
 use std::sync::Arc;
 

@@ -1,5 +1,6 @@
 //! Rows, and which snapshot they are of: `cargo run --example query [WAREHOUSE [SQL]]`. Without a warehouse a small one
 //! is made in a temporary folder.
+#![expect(clippy::print_stdout, reason = "an example shows its results")]
 
 use futures::TryStreamExt;
 use lakepin::arrow::util::pretty::pretty_format_batches;

@@ -1,4 +1,5 @@
 //! One table at several snapshots: by id, tag and time, side by side, and what changed between two of them.
+#![expect(clippy::print_stdout, reason = "an example shows its results")]
 
 use futures::TryStreamExt;
 use lakepin::arrow::util::pretty::pretty_format_batches;

@@ -91,7 +91,7 @@ async fn columns_are_found_by_id(lake: Lake) -> Done {
 async fn options_that_name_a_column_of_before(lake: Lake) -> Done {
     let columns = [("k", "INT NOT NULL"), ("foo", "INT"), ("w", "STRING")];
     let keyed = || TableSpec::new(&columns).primary_key(&["k"]).option("bucket", "1");
-    let row = |k: i64, foo: i64, w: &str, name: &str| json!({"k": k, name: foo, "w": w});
+    let row = |k: i64, value: i64, w: &str, name: &str| json!({"k": k, name: value, "w": w});
     let cases = [
         (
             "aggregated",
