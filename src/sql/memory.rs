@@ -31,7 +31,7 @@ pub(crate) struct LazyTable {
 }
 
 impl LazyTable {
-    pub(crate) fn new(
+    pub(crate) fn provider(
         name: impl Into<String>,
         schema: SchemaRef,
         load: impl Fn() -> BoxFuture<'static, Result<RecordBatch>> + Send + Sync + 'static,

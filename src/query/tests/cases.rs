@@ -229,8 +229,7 @@ async fn verify_files_finds_a_missing_file_while_planning() {
     let lake = latest(dir.path(), "d", "t").await.expect("pins");
     remove_one_data_file(builder.root());
     let mut config = SessionConfig::new();
-    let mut options = LakepinOptions::default();
-    options.verify_files = true;
+    let options = LakepinOptions { verify_files: true, ..LakepinOptions::default() };
     config.options_mut().extensions.insert(options);
     let context = SessionContext::new_with_config(config);
     context.register_table("t", Arc::new(lake)).expect("registers");

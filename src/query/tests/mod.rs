@@ -37,8 +37,7 @@ const WAYS: [Way; 4] = [
 fn session(way: Way) -> SessionContext {
     let mut config = SessionConfig::new().with_target_partitions(way.partitions).with_batch_size(way.batch_size);
     config.options_mut().execution.parquet.pushdown_filters = way.pushdown_filters;
-    let mut options = LakepinOptions::default();
-    options.merge_source = way.merge_source;
+    let options = LakepinOptions { merge_source: way.merge_source, ..LakepinOptions::default() };
     config.options_mut().extensions.insert(options);
     SessionContext::new_with_config(config)
 }

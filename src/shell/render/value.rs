@@ -426,7 +426,7 @@ mod tests {
             Arc::new(StringArray::from(vec![None, Some(""), Some("a,b"), Some("q\"q"), Some("x\ny")]));
         let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(0..5));
         let batch = RecordBatch::try_from_iter_with_nullable([("n", names, true), ("i", ids, true)]).unwrap();
-        let csv = to_text(Format::Csv, &[batch.clone()], &Style::default(), Limits::NONE);
+        let csv = to_text(Format::Csv, std::slice::from_ref(&batch), &Style::default(), Limits::NONE);
         assert_eq!(csv, "n,i\n,0\n\"\",1\n\"a,b\",2\n\"q\"\"q\",3\n\"x\ny\",4\n");
         let tsv = to_text(Format::Tsv, &[batch], &Style::default(), Limits::NONE);
         assert_eq!(tsv, "n\ti\n\\N\t0\n\t1\na,b\t2\nq\"q\t3\nx\\ny\t4\n");
@@ -436,7 +436,7 @@ mod tests {
     fn json_array_is_one_document_and_keeps_doubled_names() {
         let a: ArrayRef = Arc::new(Int64Array::from(vec![1, 2]));
         let batch = RecordBatch::try_from_iter([("id", a.clone()), ("id", a.clone()), ("id_2", a)]).unwrap();
-        let text = to_text(Format::Json, &[batch.clone()], &Style::default(), Limits::NONE);
+        let text = to_text(Format::Json, std::slice::from_ref(&batch), &Style::default(), Limits::NONE);
         assert_eq!(text, "[\n{\"id\":1,\"id_3\":1,\"id_2\":1},\n{\"id\":2,\"id_3\":2,\"id_2\":2}\n]\n");
         let empty = to_text(Format::Json, &[batch.slice(0, 0)], &Style::default(), Limits::NONE);
         assert_eq!(empty, "[]\n");

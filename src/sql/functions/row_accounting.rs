@@ -121,7 +121,7 @@ pub(super) async fn provider(
     };
     let pin = statement.pin(table, at).await?;
     let (env, zone, budget) = (Arc::clone(statement.env()), *statement.zone(), statement.budget());
-    Ok(LazyTable::new("paimon_row_accounting()", schema(), move || {
+    Ok(LazyTable::provider("paimon_row_accounting()", schema(), move || {
         let (pin, env, zone, budget) = (Arc::clone(&pin), Arc::clone(&env), zone, Arc::clone(&budget));
         Box::pin(async move { rows(&pin, &env, &zone, budget, level, exact).await })
     }))

@@ -21,27 +21,36 @@ pub(super) fn schema() -> SchemaRef {
     ])
 }
 
+/// What the files of one bucket add up to.
+#[derive(Default)]
+struct Sums {
+    records: i64,
+    bytes: u64,
+    files: i64,
+    last: Option<i64>,
+}
+
 pub(super) async fn rows(source: Source) -> Result<RecordBatch> {
     let live = entries::live(source.pin()?).await?;
     let texts = Texts::of(&source, &live).await?;
-    let mut sums: BTreeMap<(String, i32), (i64, u64, i64, Option<i64>)> = BTreeMap::new();
+    let mut sums: BTreeMap<(String, i32), Sums> = BTreeMap::new();
     for entry in &live {
         let sum = sums.entry((texts.partition(&entry.partition)?, entry.bucket.0)).or_default();
-        sum.0 += entry.file.row_count;
-        sum.1 += entry.file.file_size;
-        sum.2 += 1;
-        sum.3 = sum.3.max(entry.file.creation_time_millis);
+        sum.records += entry.file.row_count;
+        sum.bytes += entry.file.file_size;
+        sum.files += 1;
+        sum.last = sum.last.max(entry.file.creation_time_millis);
     }
     let rows: Vec<Vec<Cell>> = sums
         .into_iter()
-        .map(|((partition, bucket), (records, bytes, files, last))| {
+        .map(|((partition, bucket), sum)| {
             vec![
                 Cell::text(partition),
                 Cell::Int(bucket),
-                Cell::Long(records),
-                Cell::count(bytes),
-                Cell::Long(files),
-                last.map_or(Cell::Null, Cell::Time),
+                Cell::Long(sum.records),
+                Cell::count(sum.bytes),
+                Cell::Long(sum.files),
+                sum.last.map_or(Cell::Null, Cell::Time),
             ]
         })
         .collect();

@@ -32,7 +32,7 @@ pub(crate) async fn provider(statement: &Arc<Statement>, name: &str) -> Result<O
                 ("primary_key", Kind::Bool, true),
             ]);
             let own = Arc::clone(&schema);
-            LazyTable::new("sys.tables", schema, move || {
+            LazyTable::provider("sys.tables", schema, move || {
                 let (warehouse, schema) = (warehouse.clone(), Arc::clone(&own));
                 Box::pin(async move {
                     let mut rows = Vec::new();
@@ -58,7 +58,7 @@ pub(crate) async fn provider(statement: &Arc<Statement>, name: &str) -> Result<O
                 ("value", Kind::Text, true),
             ]);
             let own = Arc::clone(&schema);
-            LazyTable::new("sys.all_table_options", schema, move || {
+            LazyTable::provider("sys.all_table_options", schema, move || {
                 let (warehouse, schema) = (warehouse.clone(), Arc::clone(&own));
                 Box::pin(async move {
                     let mut rows = Vec::new();

@@ -155,7 +155,7 @@ pub(crate) async fn provider(
     };
     let schema = system.schema.map(|schema| schema()).ok_or_else(|| Error::internal("a system table has no schema"))?;
     let shown = format!("{}${}", table.name(), system.name);
-    Ok(LazyTable::new(shown, schema, move || load(source.clone())))
+    Ok(LazyTable::provider(shown, schema, move || load(source.clone())))
 }
 
 #[cfg(test)]
