@@ -17,7 +17,7 @@
 //! | 1 | [`spec`] | the format as values: bytes in, values out |
 //! | 2 | [`storage`] | object stores: reading, listing, retries, counters, caches; clock and ids |
 //! | 2 | [`merge`] | runs, sections, merge engines: streams, never files |
-//! | 3 | [`file`] | one data file: Parquet, ORC, Avro; schema evolution |
+//! | 3 | [`mod@file`] | one data file: Parquet, ORC, Avro; schema evolution |
 //! | 3 | [`snapshot`] | a table through time: snapshots, tags, branches, pins |
 //! | 4 | [`catalog`] | names to tables |
 //! | 4 | [`scan`] | a pin to splits |

@@ -5,7 +5,7 @@
 //! | [`section`] | files of a bucket, cut into sections and runs by their key ranges |
 //! | [`rules`] | how a table folds the rows of one key: engine, order, groups, aggregate functions |
 //! | [`tree`] | runs in, merged rows out, for every engine |
-//! | [`select`] | which physical rows are live, for deduplicate and first-row |
+//! | [`mod@select`] | which physical rows are live, for deduplicate and first-row |
 //! | [`budget`] | what a merge asks before it holds memory |
 //!
 //! Batches that go through a merge have the required columns of [`MergeRules::required_columns`] in that order, then

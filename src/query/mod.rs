@@ -3,7 +3,7 @@
 //! | file | what it gives |
 //! |---|---|
 //! | [`table`] | [`LakeTable`]: the provider |
-//! | [`env`] | [`QueryEnv`]: caches and limits shared by all tables |
+//! | [`mod@env`] | [`QueryEnv`]: caches and limits shared by all tables |
 //! | [`report`] | what scans of a statement found: pins, counts per stage, notices |
 //! | [`settings`] | `lakepin.*` of a session |
 //! | [`view`] | the table, `$ro`, `$audit_log`, `$row_tracking`, changes |

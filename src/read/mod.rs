@@ -1,6 +1,6 @@
 //! Sections to batches: files opened, deleted rows masked, versions of a key selected or combined.
 //!
-//! [`section`] reads a whole section, [`file`] one file of a section whose rows are not combined, so that the files of
+//! [`section`] reads a whole section, [`file()`] one file of a section whose rows are not combined, so that the files of
 //! one bucket can be read on every core. Neither knows a file format (room `file`) or a merge engine (room `merge`).
 //!
 //! | file | one idea |

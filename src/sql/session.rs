@@ -1,10 +1,13 @@
 //! A session: a current database, settings and pins, and the statements run in it.
 
+mod lookups;
+mod pins;
+
 use std::sync::Arc;
 use std::time::Instant;
 
 use arrow::array::{AsArray, RecordBatch};
-use arrow::datatypes::{Int64Type, Schema};
+use arrow::datatypes::Schema;
 use datafusion::catalog::TableProvider;
 use datafusion::dataframe::DataFrame;
 use datafusion::execution::config::SessionConfig as EngineConfig;
@@ -24,12 +27,9 @@ use super::catalog::LakeCatalog;
 use super::constant::text;
 use super::names::TableName;
 use super::result::{PinLine, StatementKind, StatementResult, Timing};
-use super::selector::Selection;
 use super::settings::Settings;
 use super::statement::{Statement, zone_of};
-use super::statements::{
-    self, Command, PinCommand, Target, describe, explain_files, name_of, parts, pin, refuse, show,
-};
+use super::statements::{self, Command, describe, explain_files, parts, pin, refuse, show};
 use super::system_tables;
 use super::tokens::{self, StatementText};
 use super::travel;
@@ -37,10 +37,8 @@ use super::view::SqlView;
 use super::warehouse::Warehouse;
 use crate::error::{Error, ErrorKind, Result};
 use crate::query::{LakepinOptions, ScanLog};
-use crate::recon::accounting::{Accounting, AccountingOptions, account};
+use crate::snapshot::SessionZone;
 use crate::snapshot::nearest::known_names;
-use crate::snapshot::{SessionZone, TableIdent};
-use crate::spec::Zone;
 
 /// How a session starts.
 #[derive(Debug, Clone)]
@@ -436,114 +434,6 @@ impl Session {
         Ok(rows(batch, run.lines(false), run.notices()))
     }
 
-    async fn pin(&self, run: &Run, command: PinCommand) -> Result<StatementResult> {
-        let (state, zone) = (&run.state, run.statement.zone());
-        let common = match command.clause {
-            Some(clause) => Some(travel::selection_of(clause, state, zone)?),
-            None => None,
-        };
-        let mut wanted: Vec<(String, String, Selection)> = Vec::new();
-        match command.target {
-            Target::Tables(factors) => {
-                for factor in factors {
-                    let TableFactor::Table { name, version, .. } = factor else { continue };
-                    let own = match version {
-                        Some(version) => Some(travel::selection_of(version, state, zone)?),
-                        None => None,
-                    };
-                    let (database, table) = self.table_name(&name)?;
-                    let (table, named) = match super::names::split_selector(&table) {
-                        Some((base, suffix)) => (base.to_string(), Some(Selection::parse_suffix(suffix, zone)?)),
-                        None => (table, None),
-                    };
-                    let selection = own.or(named).or_else(|| common.clone()).unwrap_or_default();
-                    wanted.push((database, table, selection));
-                }
-            }
-            Target::Database(name) => {
-                let database = self.database_of(&name)?;
-                for table in self.warehouse.catalog().list_tables(&database).await? {
-                    wanted.push((database.clone(), table, common.clone().unwrap_or_default()));
-                }
-            }
-        }
-        let mut held = Vec::new();
-        for (database, name, selection) in wanted {
-            let parts = TableName::parse(&name);
-            if parts.system.is_some() {
-                return Err(
-                    Error::invalid(format!("{name} is a system table; pin the table itself")).with_code("BadSelector")
-                );
-            }
-            let table = run.statement.table(&database, &name).await?;
-            // a pin made without a clause fixes what is the latest now
-            let pin = if selection.chooses() {
-                run.statement.pin(&table, &selection).await?
-            } else {
-                let previous = self.settings().pins.write().shift_remove(table.ident());
-                let pinned = run.statement.pin(&table, &selection).await;
-                if let (Err(_), Some(previous)) = (&pinned, previous) {
-                    self.settings().pins.write().insert(table.ident().clone(), previous);
-                }
-                pinned?
-            };
-            let said = if selection.chooses() { selection.suffix() } else { "latest".to_string() };
-            held.push((table.ident().clone(), pin::held(&pin, said)));
-        }
-        // all or none
-        let mut pins = self.settings().pins.write();
-        for (ident, one) in held {
-            pins.insert(ident, one);
-        }
-        drop(pins);
-        Ok(self.done("PIN", run.lines(true), run.notices()))
-    }
-
-    async fn unpin(&self, run: &Run, target: Option<Target>) -> Result<StatementResult> {
-        match target {
-            None => self.settings().pins.write().clear(),
-            Some(Target::Database(name)) => {
-                let database = self.database_of(&name)?;
-                self.settings().pins.write().retain(|ident, _| ident.database != database);
-            }
-            Some(Target::Tables(factors)) => {
-                for factor in factors {
-                    let Some(name) = name_of(&factor) else { continue };
-                    let (database, table) = self.table_name(name)?;
-                    let ident = self.pinned_ident(run, &database, &table).await;
-                    let removed = ident.and_then(|ident| self.settings().pins.write().shift_remove(&ident));
-                    if removed.is_none() {
-                        let pinned: Vec<String> =
-                            self.settings().pins.read().keys().map(|i| format!("{}.{}", i.database, i.table)).collect();
-                        return Err(Error::not_found(format!("{database}.{table} is not pinned"))
-                            .with_code("NotPinned")
-                            .with_hint(known_names(
-                                "pins",
-                                &format!("{database}.{table}"),
-                                pinned.iter().map(String::as_str),
-                            )));
-                    }
-                }
-            }
-        }
-        Ok(self.done("UNPIN", Vec::new(), run.notices()))
-    }
-
-    /// The pinned table of a name, without asking the warehouse: it may be gone.
-    async fn pinned_ident(&self, run: &Run, database: &str, name: &str) -> Option<TableIdent> {
-        if let Ok(table) = run.statement.table(database, name).await {
-            return Some(table.ident().clone());
-        }
-        let parts = TableName::parse(name);
-        let branch = parts.branch.as_deref();
-        self.settings()
-            .pins
-            .read()
-            .keys()
-            .find(|i| i.database == database && i.table == parts.table && branch.is_none_or(|b| b == i.branch))
-            .cloned()
-    }
-
     async fn show_tables(&self, database: Option<ObjectName>, like: Option<&str>) -> Result<RecordBatch> {
         let database = match database {
             Some(name) => self.database_of(&name)?,
@@ -612,109 +502,6 @@ impl Session {
     async fn relation(&self, run: &Run, factor: TableFactor) -> Result<Arc<dyn TableProvider>> {
         let plan = run.statement.relation(&run.state, factor).await?;
         Ok(plan)
-    }
-
-    /// The session's own pins.
-    pub fn session_pins(&self) -> Vec<PinLine> {
-        let Ok(zone) = self.zone() else { return Vec::new() };
-        self.settings().pins.read().values().map(|held| pin::line(&held.pin, &zone, true)).collect()
-    }
-
-    /// Databases of the warehouse.
-    ///
-    /// # Errors
-    /// The warehouse cannot be listed.
-    pub async fn databases(&self) -> Result<Vec<String>> {
-        self.warehouse.catalog().list_databases().await
-    }
-
-    /// Tables of a database, the current one when None; views and temporary tables of the session included.
-    ///
-    /// # Errors
-    /// No such database.
-    pub async fn tables(&self, database: Option<&str>) -> Result<Vec<String>> {
-        let database = database.map_or_else(|| self.database(), str::to_string);
-        let mut names = self.warehouse.catalog().list_tables(&database).await?;
-        names.extend(self.settings().local_names(&database));
-        names.sort();
-        Ok(names)
-    }
-
-    /// Columns of a table (`t`, `db.t`, `t@v3`, `t$files`) at the session's pin: name and type as Paimon writes it.
-    ///
-    /// # Errors
-    /// No such table.
-    pub async fn columns(&self, table: &str) -> Result<Vec<(String, String)>> {
-        let run = self.begin(ScanLog::new(), Vec::new())?;
-        let provider = self.relation(&run, self.factor(table)?).await?;
-        let batch = describe::columns(&provider)?;
-        let text = |index: usize| -> Vec<String> {
-            let column = batch.columns().get(index).and_then(|c| c.as_string_opt::<i32>().cloned());
-            column
-                .iter()
-                .flat_map(|c| c.iter().map(|t| t.unwrap_or_default().to_string()).collect::<Vec<_>>())
-                .collect()
-        };
-        Ok(text(0).into_iter().zip(text(1)).collect())
-    }
-
-    /// Kept snapshot ids and tags of a table, newest first, for completion.
-    ///
-    /// # Errors
-    /// No such table.
-    pub async fn versions(&self, table: &str) -> Result<(Vec<i64>, Vec<String>)> {
-        let run = self.begin(ScanLog::new(), Vec::new())?;
-        let factor = self.factor(table)?;
-        let name = name_of(&factor).ok_or_else(|| Error::invalid(format!("'{table}' is no table name")))?;
-        let (database, name) = self.table_name(name)?;
-        let table = run.statement.table(&database, &name).await?;
-        let mut ids: Vec<i64> = table.snapshot_ids().await?.into_iter().map(|id| id.0).collect();
-        ids.sort_unstable_by(|a, b| b.cmp(a));
-        let mut tags = table.tags().await?;
-        tags.sort_by(|a, b| b.1.snapshot.id.cmp(&a.1.snapshot.id).then_with(|| a.0.cmp(&b.0)));
-        Ok((ids, tags.into_iter().map(|(name, _)| name).collect()))
-    }
-
-    /// Names after `$`.
-    pub fn system_tables() -> Vec<&'static str> {
-        system_tables::names().collect()
-    }
-
-    /// Names of our table functions.
-    pub fn table_functions() -> Vec<&'static str> {
-        super::functions::names()
-    }
-
-    /// Row accounting of a table reference (`t`, `db.t`, `t VERSION AS OF 3`, `t@v3`), with an optional condition
-    /// (SQL over the table's columns).
-    ///
-    /// # Errors
-    /// No such table; a condition that cannot be planned; files that are gone.
-    pub async fn counts(&self, table: &str, condition: Option<&str>) -> Result<(PinLine, Accounting)> {
-        let run = self.begin(ScanLog::new(), Vec::new())?;
-        let mut notices = Vec::new();
-        let tokens = super::rewrite::rewrite(prefixed(table)?, &mut notices)?;
-        let factor = statements::factor_of(tokens)?;
-        let provider = self.relation(&run, factor).await?;
-        let Some(lake) = provider.downcast_ref::<crate::query::LakeTable>() else {
-            return Err(Error::invalid(format!("'{table}' is no table of the warehouse")).with_code("TableNotFound"));
-        };
-        let options = AccountingOptions {
-            exact: true,
-            zone: Zone::parse(&run.statement.zone().name())?,
-            budget: run.statement.budget(),
-        };
-        let mut accounting = account(lake.pin(), self.warehouse.env(), &options).await?;
-        if let Some(condition) = condition {
-            let counted = DataFrame::new(run.state.clone(), run.statement.scan(lake.clone())?);
-            let filter = run.state.create_logical_expr(condition, counted.schema())?;
-            let batches = counted.filter(filter)?.aggregate(vec![], vec![count_all()])?.collect().await?;
-            let count =
-                batches.first().and_then(|b| b.columns().first()).and_then(|c| c.as_primitive_opt::<Int64Type>());
-            accounting.matching = count.and_then(|c| c.values().first()).and_then(|n| u64::try_from(*n).ok());
-        }
-        let session = run.statement.used().iter().any(|used| used.session);
-        Ok((pin::line(lake.pin(), run.statement.zone(), session), accounting))
     }
 
     fn factor(&self, text: &str) -> Result<TableFactor> {

@@ -2,10 +2,10 @@
 //!
 //! | file | what it gives |
 //! |---|---|
-//! | [`rank`] | the order of whole files, when sequence numbers allow one |
-//! | [`bitmap`] | kernel: ranked files, one dense integer key: a bit a key |
-//! | [`cascade`] | kernel: ranked files, any keys: each file meets the sorted keys of those before it |
-//! | [`tournament`] | kernel: any keys and order: a merge of the runs |
+//! | `rank` | the order of whole files, when sequence numbers allow one |
+//! | `bitmap` | kernel: ranked files, one dense integer key: a bit a key |
+//! | `cascade` | kernel: ranked files, any keys: each file meets the sorted keys of those before it |
+//! | `tournament` | kernel: any keys and order: a merge of the runs |
 
 mod bitmap;
 mod cascade;

@@ -1,0 +1,115 @@
+//! What a front end asks of a session: databases, tables, columns, versions, counts.
+
+use arrow::array::AsArray;
+use arrow::datatypes::Int64Type;
+use datafusion::dataframe::DataFrame;
+
+use super::{Session, count_all, prefixed};
+use crate::error::{Error, Result};
+use crate::query::{LakeTable, ScanLog};
+use crate::recon::accounting::{Accounting, AccountingOptions, account};
+use crate::spec::Zone;
+use crate::sql::functions;
+use crate::sql::result::PinLine;
+use crate::sql::rewrite::rewrite;
+use crate::sql::statements::{self, describe, name_of, pin};
+use crate::sql::system_tables;
+
+impl Session {
+    /// Databases of the warehouse.
+    ///
+    /// # Errors
+    /// The warehouse cannot be listed.
+    pub async fn databases(&self) -> Result<Vec<String>> {
+        self.warehouse.catalog().list_databases().await
+    }
+
+    /// Tables of a database, the current one when None; views and temporary tables of the session included.
+    ///
+    /// # Errors
+    /// No such database.
+    pub async fn tables(&self, database: Option<&str>) -> Result<Vec<String>> {
+        let database = database.map_or_else(|| self.database(), str::to_string);
+        let mut names = self.warehouse.catalog().list_tables(&database).await?;
+        names.extend(self.settings().local_names(&database));
+        names.sort();
+        Ok(names)
+    }
+
+    /// Columns of a table (`t`, `db.t`, `t@v3`, `t$files`) at the session's pin: name and type as Paimon writes it.
+    ///
+    /// # Errors
+    /// No such table.
+    pub async fn columns(&self, table: &str) -> Result<Vec<(String, String)>> {
+        let run = self.begin(ScanLog::new(), Vec::new())?;
+        let provider = self.relation(&run, self.factor(table)?).await?;
+        let batch = describe::columns(&provider)?;
+        let text = |index: usize| -> Vec<String> {
+            let column = batch.columns().get(index).and_then(|c| c.as_string_opt::<i32>().cloned());
+            column
+                .iter()
+                .flat_map(|c| c.iter().map(|t| t.unwrap_or_default().to_string()).collect::<Vec<_>>())
+                .collect()
+        };
+        Ok(text(0).into_iter().zip(text(1)).collect())
+    }
+
+    /// Kept snapshot ids and tags of a table, newest first, for completion.
+    ///
+    /// # Errors
+    /// No such table.
+    pub async fn versions(&self, table: &str) -> Result<(Vec<i64>, Vec<String>)> {
+        let run = self.begin(ScanLog::new(), Vec::new())?;
+        let factor = self.factor(table)?;
+        let name = name_of(&factor).ok_or_else(|| Error::invalid(format!("'{table}' is no table name")))?;
+        let (database, name) = self.table_name(name)?;
+        let table = run.statement.table(&database, &name).await?;
+        let mut ids: Vec<i64> = table.snapshot_ids().await?.into_iter().map(|id| id.0).collect();
+        ids.sort_unstable_by(|a, b| b.cmp(a));
+        let mut tags = table.tags().await?;
+        tags.sort_by(|a, b| b.1.snapshot.id.cmp(&a.1.snapshot.id).then_with(|| a.0.cmp(&b.0)));
+        Ok((ids, tags.into_iter().map(|(name, _)| name).collect()))
+    }
+
+    /// Names after `$`.
+    pub fn system_tables() -> Vec<&'static str> {
+        system_tables::names().collect()
+    }
+
+    /// Names of our table functions.
+    pub fn table_functions() -> Vec<&'static str> {
+        functions::names()
+    }
+
+    /// Row accounting of a table reference (`t`, `db.t`, `t VERSION AS OF 3`, `t@v3`), with an optional condition
+    /// (SQL over the table's columns).
+    ///
+    /// # Errors
+    /// No such table; a condition that cannot be planned; files that are gone.
+    pub async fn counts(&self, table: &str, condition: Option<&str>) -> Result<(PinLine, Accounting)> {
+        let run = self.begin(ScanLog::new(), Vec::new())?;
+        let mut notices = Vec::new();
+        let tokens = rewrite(prefixed(table)?, &mut notices)?;
+        let factor = statements::factor_of(tokens)?;
+        let provider = self.relation(&run, factor).await?;
+        let Some(lake) = provider.downcast_ref::<LakeTable>() else {
+            return Err(Error::invalid(format!("'{table}' is no table of the warehouse")).with_code("TableNotFound"));
+        };
+        let options = AccountingOptions {
+            exact: true,
+            zone: Zone::parse(&run.statement.zone().name())?,
+            budget: run.statement.budget(),
+        };
+        let mut accounting = account(lake.pin(), self.warehouse.env(), &options).await?;
+        if let Some(condition) = condition {
+            let counted = DataFrame::new(run.state.clone(), run.statement.scan(lake.clone())?);
+            let filter = run.state.create_logical_expr(condition, counted.schema())?;
+            let batches = counted.filter(filter)?.aggregate(vec![], vec![count_all()])?.collect().await?;
+            let count =
+                batches.first().and_then(|b| b.columns().first()).and_then(|c| c.as_primitive_opt::<Int64Type>());
+            accounting.matching = count.and_then(|c| c.values().first()).and_then(|n| u64::try_from(*n).ok());
+        }
+        let session = run.statement.used().iter().any(|used| used.session);
+        Ok((pin::line(lake.pin(), run.statement.zone(), session), accounting))
+    }
+}
