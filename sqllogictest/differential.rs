@@ -9,11 +9,12 @@ use serde_json::{Map, Value, json};
 use crate::golden::{Side, compare_table};
 use crate::harness::{Outcome, Test};
 use crate::random::Random;
+use crate::resume::full_scale;
 
 const BATCH: u64 = 20;
 
 fn tables() -> u64 {
-    if std::env::var("LAKEPIN_SCALE").as_deref() == Ok("full") { 240 } else { 40 }
+    if full_scale() { 240 } else { 40 }
 }
 
 fn seed() -> u64 {
@@ -31,7 +32,8 @@ pub fn oracle() -> Option<PathBuf> {
 
 pub fn register(tests: &mut Vec<Test>) {
     for batch in 0..tables().div_ceil(BATCH) {
-        tests.push(Test::new_async(format!("differential::java_reader_agrees_{batch:02}"), move || run(batch)));
+        let name = format!("differential::java_reader_agrees_{batch:02}");
+        tests.push(Test::new_async(name, move || run(batch)).resumable());
     }
 }
 

@@ -6,6 +6,8 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::time::Instant;
 
+use crate::resume::Ledger;
+
 /// How a test that did not fail ended.
 pub enum Outcome {
     /// It passed; the note is printed.
@@ -18,11 +20,18 @@ pub enum Outcome {
 pub struct Test {
     pub name: String,
     pub run: Box<dyn FnOnce() -> Result<Outcome, String> + Send>,
+    /// At full scale, whether it need not run again once this program has passed it.
+    resumable: bool,
 }
 
 impl Test {
     pub fn new(name: impl Into<String>, run: impl FnOnce() -> Result<Outcome, String> + Send + 'static) -> Self {
-        Self { name: name.into(), run: Box::new(run) }
+        Self { name: name.into(), run: Box::new(run), resumable: false }
+    }
+
+    /// A unit of a long proof, which counts on its own.
+    pub fn resumable(self) -> Self {
+        Self { resumable: true, ..self }
     }
 
     /// A test of async code, on a runtime of its own.
@@ -90,6 +99,7 @@ pub fn run(tests: Vec<Test>) -> ExitCode {
     println!("\nrunning {} tests", wanted.len());
     let filtered = all - wanted.len();
     let strict = std::env::var_os("CI").is_some();
+    let ledger = Ledger::open();
     let queue = Mutex::new(wanted);
     let counts = Mutex::new((0usize, 0usize, 0usize));
     let started = Instant::now();
@@ -98,6 +108,11 @@ pub fn run(tests: Vec<Test>) -> ExitCode {
             scope.spawn(|| {
                 loop {
                     let Some(test) = queue.lock().expect("queue lock").pop_front() else { break };
+                    if let Some(note) = ledger.passed_before(&test.name).filter(|_| test.resumable) {
+                        counts.lock().expect("count lock").0 += 1;
+                        println!("test {} ... ok (passed by an earlier run: {note})", test.name);
+                        continue;
+                    }
                     let began = Instant::now();
                     let run = test.run;
                     let outcome = catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
@@ -112,6 +127,9 @@ pub fn run(tests: Vec<Test>) -> ExitCode {
                     match outcome {
                         Ok(Outcome::Passed(note)) => {
                             counts.0 += 1;
+                            if test.resumable {
+                                ledger.pass(&test.name, &note);
+                            }
                             let note = if note.is_empty() { note } else { format!(" ({note})") };
                             println!("test {} ... ok{note} [{seconds:.2}s]", test.name);
                         }

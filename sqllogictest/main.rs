@@ -16,6 +16,7 @@ mod golden;
 mod harness;
 mod java_reads;
 mod random;
+mod resume;
 mod s3;
 mod shell;
 mod suites;

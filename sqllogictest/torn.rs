@@ -14,6 +14,7 @@ use lakepin::testing::builder::{FileSpec, TableBuilder, TableSpec};
 use serde_json::json;
 
 use crate::harness::{Outcome, Test};
+use crate::resume::full_scale;
 
 const WRITER: &str = "LAKEPIN_TORN_WRITER";
 
@@ -38,11 +39,14 @@ pub fn be_the_writer() -> bool {
 }
 
 pub fn register(tests: &mut Vec<Test>) {
-    tests.push(Test::new_async("torn::one_statement_reads_one_snapshot", run));
+    let (parts, runs) = if full_scale() { (10, 100) } else { (1, 60) };
+    for part in 0..parts {
+        let name = format!("torn::one_statement_reads_one_snapshot_{part}");
+        tests.push(Test::new_async(name, move || run(runs)).resumable());
+    }
 }
 
-async fn run() -> Result<Outcome, String> {
-    let runs = if std::env::var("LAKEPIN_SCALE").as_deref() == Ok("full") { 1_000 } else { 60 };
+async fn run(runs: usize) -> Result<Outcome, String> {
     let dir = tempfile::tempdir().map_err(|e| e.to_string())?;
     let spec = TableSpec::new(&[("id", "BIGINT NOT NULL"), ("v", "BIGINT")]).primary_key(&["id"]).option("bucket", "1");
     let mut table = TableBuilder::create(dir.path(), "d", "t", &spec).map_err(|e| e.to_string())?;

@@ -40,9 +40,7 @@ macro_rules! cases {
 pub(crate) use cases;
 
 /// True when the heavy proofs run at their full figures.
-pub fn full_scale() -> bool {
-    std::env::var("LAKEPIN_SCALE").as_deref() == Ok("full")
-}
+pub use crate::resume::full_scale;
 
 /// A warehouse in a temporary folder; its database is `d`.
 pub struct Lake {

@@ -17,23 +17,22 @@ use super::kit::{Lake, OrText, ask, config, full_scale, same};
 use crate::harness::{Outcome, Test};
 use crate::random::Random;
 
-const PARTS: u64 = 4;
-
 /// Answers that differ from the fold as DataFusion's over memory do.
 static ENGINES_OWN: AtomicUsize = AtomicUsize::new(0);
 
 pub fn register(tests: &mut Vec<Test>) {
-    for part in 0..PARTS {
-        tests.push(Test::new_async(format!("fuzz::tables_against_a_fold_{part}"), move || run(part)));
+    let (tables, parts) = if full_scale() { (2_000, 100) } else { (60, 4) };
+    for part in 0..parts {
+        let name = format!("fuzz::tables_against_a_fold_{part:02}");
+        tests.push(Test::new_async(name, move || run(tables, part, parts)).resumable());
     }
 }
 
-async fn run(part: u64) -> Result<Outcome, String> {
-    let tables: u64 = if full_scale() { 2_000 } else { 60 };
+async fn run(tables: u64, part: u64, parts: u64) -> Result<Outcome, String> {
     let only: Option<u64> = std::env::var("LAKEPIN_SEED").ok().and_then(|s| s.parse().ok());
     let mut queries = 0;
-    let seeds: Vec<u64> = (0..tables).filter(|seed| seed % PARTS == part).collect();
-    for seed in only.map_or(seeds, |seed| if seed % PARTS == part { vec![seed] } else { Vec::new() }) {
+    let seeds: Vec<u64> = (0..tables).filter(|seed| seed % parts == part).collect();
+    for seed in only.map_or(seeds, |seed| if seed % parts == part { vec![seed] } else { Vec::new() }) {
         queries += one(seed).await.map_err(|m| format!("LAKEPIN_SEED={seed}: {m}"))?;
     }
     Ok(Outcome::Passed(format!("{queries} queries, {} answered as memory is", ENGINES_OWN.load(Ordering::Relaxed))))
