@@ -13,7 +13,6 @@ use super::deletion::{live_rows, physical_rows};
 use crate::error::{Error, ErrorKind, Result};
 use crate::merge::{FileSequence, KeyFile, MemoryBudget, MergeRules, SectionSelection, ranked_by_file, select};
 use crate::scan::PlannedFile;
-use crate::spec::FileSource;
 
 /// Bytes taken from a budget, given back when this goes away.
 pub struct Held {
@@ -135,11 +134,7 @@ async fn key_file(
         outputs.push(Output::SequenceNumber);
         outputs.len() - 1
     });
-    // a count of zero deletes is no proof by itself: some writers always write zero
-    let clean = meta.delete_row_count == Some(0)
-        && meta.file_source == Some(FileSource::Compact)
-        && meta.level == context.pin.options.max_level;
-    let kind_at = (!clean).then(|| {
+    let kind_at = (!file.is_clean(&context.pin.options)).then(|| {
         outputs.push(Output::ValueKind);
         outputs.len() - 1
     });

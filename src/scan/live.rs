@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use super::clean::is_clean;
 use super::partitions::PartitionId;
 use super::plan::{FileDecision, FileRead, Stages};
 use super::stats::{widen, widens};
 use crate::error::{Error, Result};
-use crate::spec::{BinaryRow, DataType, Datum, FileSource, ManifestEntry, SnapshotId, TableSchema};
+use crate::spec::{BinaryRow, DataType, Datum, ManifestEntry, SnapshotId, TableSchema};
 
 /// The step that left a file out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,11 +70,9 @@ impl Live {
         self.dropped = Some((stage, Arc::clone(rule)));
     }
 
-    /// Whether it is known to hold no row that takes back another. A count of zero is believed of files that a
-    /// compaction wrote above level 0, which only writers do that count; others are known to write zero always.
-    pub(crate) fn is_clean(&self) -> bool {
-        let file = &self.entry.file;
-        file.delete_row_count == Some(0) && file.file_source == Some(FileSource::Compact) && file.level > 0
+    /// Whether it is certain that no row of it takes back another.
+    pub(crate) fn is_clean(&self, top: i32) -> bool {
+        self.schema.as_deref().is_some_and(|schema| is_clean(&self.entry.file, schema, top))
     }
 
     /// The decision as shown, read or not.

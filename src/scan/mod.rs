@@ -9,6 +9,7 @@
 //! they cannot change what a merge returns, and the limit where row counts are proven.
 
 mod bucket;
+mod clean;
 mod condition;
 mod evolution;
 mod filters;

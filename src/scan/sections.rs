@@ -19,6 +19,9 @@ use crate::spec::{CoreOptions, Datum, TableSchema};
 /// Option that says a table keeps deletion vectors.
 pub(crate) const VECTORS_OPTION: &str = "deletion-vectors.enabled";
 
+/// Option that names the merge engine.
+const ENGINE_OPTION: &str = "merge-engine";
+
 /// What decides how a bucket's files are read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MergeFacts {
@@ -31,6 +34,8 @@ pub(crate) struct MergeFacts {
     pub(crate) clustered: bool,
     /// Rows that take back others are asked for, with the kind of every row.
     pub(crate) with_kinds: bool,
+    /// Top level of the LSM tree.
+    pub(crate) top: i32,
 }
 
 impl MergeFacts {
@@ -41,6 +46,7 @@ impl MergeFacts {
             merge_on_read: options.deletion_vectors_merge_on_read,
             clustered: options.pk_clustering_override,
             with_kinds,
+            top: options.max_level,
         }
     }
 
@@ -55,6 +61,11 @@ impl MergeFacts {
         (self.vectors && !self.merge_on_read && keeps_vectors(file_schema))
             .then_some("level 0 is hidden until it is compacted (deletion-vectors.enabled)")
     }
+}
+
+/// Whether a schema's own options ask for the first-row engine.
+fn keeps_first_rows(schema: &TableSchema) -> bool {
+    schema.options.get(ENGINE_OPTION).is_some_and(|value| value.trim().eq_ignore_ascii_case("first-row"))
 }
 
 /// Whether a schema's own options switch deletion vectors on.
@@ -101,7 +112,7 @@ pub(crate) fn cut(files: &[usize], live: &[Live], facts: &MergeFacts) -> Result<
 
 fn classify(runs: Vec<Vec<usize>>, live: &[Live], facts: &MergeFacts) -> Result<Draft> {
     let files: Vec<&Live> = runs.iter().flatten().filter_map(|file| live.get(*file)).collect();
-    let clean = files.iter().all(|file| file.is_clean());
+    let clean = files.iter().all(|file| file.is_clean(facts.top));
     let raw = |rule: &str| {
         let class = if clean && !facts.with_kinds { SectionClass::Raw } else { SectionClass::KindOnly };
         (class, true, rule.to_string())
@@ -134,17 +145,18 @@ fn classify(runs: Vec<Vec<usize>>, live: &[Live], facts: &MergeFacts) -> Result<
 
 /// Why files of several levels that share keys hold no key twice among their live rows, if it is certain.
 ///
-/// The option alone is no proof: it may have been switched on over levels that share keys. Each file's own schema tells
-/// whether vectors were kept when it was written; one older file is enough to merge.
+/// Compactions of such tables look every key up: a first-row table takes it only if no level has it, a table with vectors
+/// names the older row in one. The option alone is no proof of that: it may have been set over levels that share keys.
+/// Each file's own schema tells what was asked for when it was written; one older file is enough to merge.
 fn kept_apart(files: &[&Live], facts: &MergeFacts) -> Option<&'static str> {
     if files.iter().any(|file| file.entry.file.level <= 0 || file.entry.file.delete_row_count != Some(0)) {
         return None;
     }
-    if facts.engine == MergeEngine::FirstRow {
+    let all = |keeps: fn(&TableSchema) -> bool| files.iter().all(|file| file.schema.as_deref().is_some_and(keeps));
+    if facts.engine == MergeEngine::FirstRow && all(keeps_first_rows) {
         return Some("compacted levels of a first-row table hold no key twice");
     }
-    let vectors = facts.vectors && files.iter().all(|file| file.schema.as_deref().is_some_and(keeps_vectors));
-    vectors.then_some("deletion vectors hide the older versions of its keys")
+    (facts.vectors && all(keeps_vectors)).then_some("deletion vectors hide the older versions of its keys")
 }
 
 /// Joins neighbours that are read raw, or by kind, in the same way: their files stand for themselves.

@@ -51,7 +51,7 @@ fn live(entry: ManifestEntry, schema: &Arc<TableSchema>) -> Live {
 }
 
 fn facts(engine: MergeEngine, vectors: bool) -> MergeFacts {
-    MergeFacts { engine, vectors, merge_on_read: false, clustered: false, with_kinds: false }
+    MergeFacts { engine, vectors, merge_on_read: false, clustered: false, with_kinds: false, top: 5 }
 }
 
 /// Classes and files of the sections.
@@ -92,7 +92,7 @@ fn b002_each_section_decides_for_itself_whether_it_is_raw() {
 }
 
 #[test]
-fn a_delete_count_of_zero_is_believed_of_compacted_files_only() {
+fn a_delete_count_of_zero_is_believed_of_files_compacted_to_the_top_only() {
     let schema = Arc::new(keyed_schema(&[]));
     let class = |change: &dyn Fn(&mut ManifestEntry)| {
         let mut entry = entry("f", 5, (1, 2));
@@ -104,7 +104,27 @@ fn a_delete_count_of_zero_is_believed_of_compacted_files_only() {
     assert_eq!(class(&|e| e.file.delete_row_count = Some(1)), SectionClass::KindOnly);
     assert_eq!(class(&|e| e.file.file_source = Some(FileSource::Append)), SectionClass::KindOnly);
     assert_eq!(class(&|e| e.file.file_source = None), SectionClass::KindOnly);
-    assert_eq!(class(&|e| e.file.level = 0), SectionClass::KindOnly);
+    for below in 0..5 {
+        assert_eq!(class(&|e| e.file.level = below), SectionClass::KindOnly, "level {below}");
+    }
+    assert_eq!(class(&|e| e.file.level = 6), SectionClass::Raw, "from when there were more levels");
+}
+
+#[test]
+fn the_top_level_is_that_of_the_table_and_that_of_the_time_of_writing() {
+    let class = |levels: &[(&str, &str)], top: i32, level: i32| {
+        let schema = Arc::new(keyed_schema(levels));
+        let facts = MergeFacts { top, ..facts(MergeEngine::Deduplicate, false) };
+        shape(&[live(entry("f", level, (1, 2)), &schema)], &facts)[0].0
+    };
+    // fewer levels now: what was compacted into the middle then may hold deletes
+    assert_eq!(class(&[], 3, 3), SectionClass::KindOnly);
+    assert_eq!(class(&[("num-levels", "4")], 3, 3), SectionClass::Raw);
+    assert_eq!(class(&[("num-sorted-run.compaction-trigger", "3")], 3, 3), SectionClass::Raw);
+    // more levels now
+    assert_eq!(class(&[("num-levels", "4")], 5, 3), SectionClass::KindOnly);
+    // one level only: level 0 is no compaction's
+    assert_eq!(class(&[("num-levels", "1")], 0, 0), SectionClass::KindOnly);
 }
 
 #[test]
@@ -123,7 +143,8 @@ fn b006_vectors_switched_on_over_levels_that_share_keys_do_not_make_them_raw() {
     let levels = |one: &Arc<TableSchema>, other: &Arc<TableSchema>| {
         [live(entry("five", 5, (1, 9)), one), live(entry("four", 4, (5, 20)), other)]
     };
-    assert_eq!(shape(&levels(&after, &after), &facts)[0].0, SectionClass::Raw);
+    // raw but for the kinds: only what was compacted to the top holds no deletes for certain
+    assert_eq!(shape(&levels(&after, &after), &facts)[0].0, SectionClass::KindOnly);
     assert_eq!(shape(&levels(&before, &after), &facts)[0].0, SectionClass::Select);
     assert_eq!(shape(&levels(&after, &before), &facts)[0].0, SectionClass::Select);
     assert_eq!(shape(&levels(&before, &before), &facts)[0].0, SectionClass::Select);
@@ -143,12 +164,20 @@ fn vectors_with_level_0_merged_on_read_merge() {
 }
 
 #[test]
-fn first_row_levels_are_raw_and_level_0_is_hidden() {
-    let schema = Arc::new(keyed_schema(&[]));
+fn first_row_levels_are_not_merged_and_level_0_is_hidden() {
+    let schema = Arc::new(keyed_schema(&[("merge-engine", "first-row")]));
+    let before = Arc::new(keyed_schema(&[]));
     let facts = facts(MergeEngine::FirstRow, false);
     assert!(facts.hides_level_0(&schema).is_some());
-    let files = [live(entry("five", 5, (1, 9)), &schema), live(entry("four", 4, (5, 20)), &schema)];
-    assert_eq!(shape(&files, &facts)[0].0, SectionClass::Raw);
+    let levels = |one: &Arc<TableSchema>, other: &Arc<TableSchema>| {
+        [live(entry("five", 5, (1, 9)), one), live(entry("four", 4, (5, 20)), other)]
+    };
+    assert_eq!(shape(&levels(&schema, &schema), &facts)[0].0, SectionClass::KindOnly);
+    // levels that another engine left share keys
+    assert_eq!(shape(&levels(&before, &schema), &facts)[0].0, SectionClass::Select);
+    assert_eq!(shape(&levels(&schema, &before), &facts)[0].0, SectionClass::Select);
+    // what another engine compacted to the top holds each key once all the same
+    assert_eq!(shape(&levels(&before, &before)[..1], &facts)[0].0, SectionClass::Raw);
 }
 
 #[test]

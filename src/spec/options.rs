@@ -160,6 +160,18 @@ pub struct CoreOptions {
     pub scan: ScanOptions,
 }
 
+/// Top level of the LSM tree under some options, as [`CoreOptions::max_level`].
+///
+/// # Errors
+/// An option that is no number.
+pub fn top_level(options: &BTreeMap<String, String>) -> Result<i32> {
+    let given = Given(options);
+    Ok(match given.int("num-levels")? {
+        Some(levels) => levels.saturating_sub(1),
+        None => given.int("num-sorted-run.compaction-trigger")?.unwrap_or(5),
+    })
+}
+
 impl CoreOptions {
     /// Reads the options that must be honoured; others stay in `raw`. Options of which the caller sets some for one
     /// read are merged before.
@@ -167,7 +179,6 @@ impl CoreOptions {
     /// An error names the option, its value and what is accepted.
     pub fn parse(options: &BTreeMap<String, String>) -> Result<Self> {
         let given = Given(options);
-        let sorted_run_trigger = given.int("num-sorted-run.compaction-trigger")?.unwrap_or(5);
         let parsed = Self {
             bucket: given.bucket()?,
             bucket_key: given
@@ -206,10 +217,7 @@ impl CoreOptions {
             force_lookup: given.bool("force-lookup", false)?,
             deletion_vectors_enabled: given.bool("deletion-vectors.enabled", false)?,
             deletion_vectors_merge_on_read: given.bool("deletion-vectors.merge-on-read", false)?,
-            max_level: match given.int("num-levels")? {
-                Some(levels) => levels.saturating_sub(1),
-                None => sorted_run_trigger,
-            },
+            max_level: top_level(options)?,
             pk_clustering_override: given.bool("pk-clustering-override", false)?,
             postpone_merge_on_read: given.bool("postpone.merge-on-read", false)?,
             row_tracking_enabled: given.bool("row-tracking.enabled", false)?,

@@ -5,58 +5,16 @@ use std::sync::Arc;
 
 use datafusion::execution::memory_pool::GreedyMemoryPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
-use datafusion::physical_plan::displayable;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use futures::StreamExt;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::{PLAIN, WAYS, Way, latest, rows, session, table};
+use super::{PLAIN, WAYS, WITH_SOURCE, Way, all_ways, explain, gone, keyed, latest, register, row, rows, table, walk};
 use crate::error::Error;
 use crate::query::{LakeTable, LakeView, LakepinOptions, QueryEnv, ScanLog};
 use crate::snapshot::{Pin, PinRequest};
 use crate::spec::CommitKind;
 use crate::testing::builder::{FileSpec, TableBuilder, TableSpec};
-
-const WITH_SOURCE: Way = Way { merge_source: true, partitions: 2, batch_size: 8192, pushdown_filters: false };
-
-fn keyed(engine: &str) -> TableSpec {
-    TableSpec::new(&[("id", "INT NOT NULL"), ("v", "INT"), ("s", "STRING"), ("dt", "STRING NOT NULL")])
-        .partitioned_by(&["dt"])
-        .primary_key(&["dt", "id"])
-        .option("bucket", "1")
-        .option("merge-engine", engine)
-}
-
-fn row(id: i32, v: i32, dt: &str) -> Value {
-    json!({"id": id, "v": v, "s": format!("s{v}"), "dt": dt})
-}
-
-fn gone(id: i32, dt: &str) -> Value {
-    json!({"id": id, "v": 0, "s": "gone", "dt": dt, "_ROW_KIND": "-D"})
-}
-
-fn register(way: Way, lake: &LakeTable) -> SessionContext {
-    let context = session(way);
-    context.register_table("t", Arc::new(lake.clone())).expect("registers");
-    context
-}
-
-async fn all_ways(lake: &LakeTable, sql: &str) -> Vec<String> {
-    let mut answer: Option<Vec<String>> = None;
-    for way in WAYS.into_iter().chain([PLAIN]) {
-        let found = rows(&register(way, lake), sql).await.expect("runs");
-        if let Some(known) = &answer {
-            assert_eq!(known, &found, "{way:?}: {sql}");
-        }
-        answer = Some(found);
-    }
-    answer.unwrap_or_default()
-}
-
-async fn explain(context: &SessionContext, sql: &str) -> String {
-    let plan = context.sql(sql).await.expect("plans").create_physical_plan().await.expect("plans");
-    displayable(plan.as_ref()).indent(false).to_string()
-}
 
 /// Old rows in one run, newer versions above, some deleted.
 fn versions(dir: &std::path::Path) {
@@ -122,70 +80,6 @@ async fn b086_every_filter_gets_its_own_answer() {
         let found = rows(&context, "SELECT count(*) FROM t WHERE dt = 'a' AND v = 2 AND id > 9").await.expect("runs");
         assert_eq!(found, ["5"]);
     }
-}
-
-#[tokio::test]
-async fn b012_counts_are_those_of_the_filtered_rows() {
-    let dir = tempfile::tempdir().expect("a folder");
-    let mut table = TableBuilder::create(
-        dir.path(),
-        "d",
-        "t",
-        &TableSpec::new(&[("id", "INT"), ("v", "INT"), ("dt", "STRING")]).partitioned_by(&["dt"]),
-    )
-    .expect("creates");
-    for (dt, count) in [("a", 10), ("b", 20), ("c", 5)] {
-        table.append(&(0..count).map(|id| json!({"id": id, "v": id, "dt": dt})).collect::<Vec<_>>()).expect("appends");
-    }
-    let lake = latest(dir.path(), "d", "t").await.expect("pins");
-    assert_eq!(all_ways(&lake, "SELECT count(*) FROM t").await, ["35"]);
-    assert_eq!(all_ways(&lake, "SELECT count(*) FROM t WHERE dt = 'b'").await, ["20"]);
-    assert_eq!(all_ways(&lake, "SELECT count(*) FROM t WHERE dt = 'b' AND v >= 15").await, ["5"]);
-    assert_eq!(all_ways(&lake, "SELECT count(*) FROM t WHERE v >= 15").await, ["5"]);
-    assert_eq!(all_ways(&lake, "SELECT count(*) FROM (SELECT * FROM t LIMIT 7)").await, ["7"]);
-    assert_eq!(
-        all_ways(&lake, "SELECT count(*) FROM t JOIN (SELECT max(v) AS m FROM t WHERE dt = 'a') x ON v = m").await,
-        ["2"]
-    );
-    assert_eq!(all_ways(&lake, "SELECT min(dt), max(dt) FROM t").await, ["a|c"]);
-    assert_eq!(all_ways(&lake, "SELECT dt, count(*) FROM t GROUP BY dt").await, ["a|10", "b|20", "c|5"]);
-}
-
-#[tokio::test]
-async fn counts_and_partition_bounds_come_from_metadata() {
-    let dir = tempfile::tempdir().expect("a folder");
-    let spec = TableSpec::new(&[("id", "INT"), ("dt", "STRING")]).partitioned_by(&["dt"]);
-    let mut table = TableBuilder::create(dir.path(), "d", "t", &spec).expect("creates");
-    for dt in ["a", "b"] {
-        table.append(&(0..10).map(|id| json!({"id": id, "dt": dt})).collect::<Vec<_>>()).expect("appends");
-    }
-    for file in table.live_files().expect("lists") {
-        let name = file.file.file_name;
-        let found = walk(table.root()).into_iter().find(|path| path.ends_with(&name)).expect("is there");
-        fs::remove_file(found).expect("removes");
-    }
-    // no data file is left: whoever answers has not looked into one
-    let lake = latest(dir.path(), "d", "t").await.expect("pins");
-    let context = register(WITH_SOURCE, &lake);
-    assert_eq!(rows(&context, "SELECT count(*) FROM t").await.expect("runs"), ["20"]);
-    assert_eq!(rows(&context, "SELECT min(dt), max(dt), count(*) FROM t").await.expect("runs"), ["a|b|20"]);
-    assert_eq!(rows(&context, "SELECT dt, count(*) FROM t GROUP BY dt").await.expect("runs"), ["a|10", "b|10"]);
-    assert_eq!(rows(&context, "SELECT count(*) FROM t WHERE dt > 'a'").await.expect("runs"), ["10"]);
-    let plan = explain(&context, "SELECT count(*) FROM t").await;
-    assert!(!plan.contains("ReadExec") && !plan.contains("DataSourceExec"), "{plan}");
-}
-
-fn walk(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
-    let mut files = Vec::new();
-    for entry in fs::read_dir(folder).expect("lists") {
-        let path = entry.expect("an entry").path();
-        if path.is_dir() {
-            files.extend(walk(&path));
-        } else {
-            files.push(path);
-        }
-    }
-    files
 }
 
 fn remove_one_data_file(root: &std::path::Path) -> String {

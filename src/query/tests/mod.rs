@@ -4,17 +4,21 @@ mod cases;
 #[cfg(feature = "codec")]
 mod codec;
 mod golden;
+mod metadata;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow::util::display::{ArrayFormatter, FormatOptions};
+use datafusion::physical_plan::displayable;
 use datafusion::prelude::{SessionConfig, SessionContext};
+use serde_json::{Value, json};
 
 use super::{LakeTable, LakepinOptions, QueryEnv};
 use crate::catalog::{Catalog, FilesystemCatalog};
 use crate::error::Result;
 use crate::snapshot::{Pin, PinRequest, Table};
+use crate::testing::builder::TableSpec;
 
 /// How a session reads.
 #[derive(Debug, Clone, Copy)]
@@ -33,6 +37,8 @@ const WAYS: [Way; 4] = [
     Way { merge_source: true, partitions: 4, batch_size: 5, pushdown_filters: true },
     Way { merge_source: true, partitions: 2, batch_size: 100, pushdown_filters: false },
 ];
+
+const WITH_SOURCE: Way = Way { merge_source: true, partitions: 2, batch_size: 8192, pushdown_filters: false };
 
 fn session(way: Way) -> SessionContext {
     let mut config = SessionConfig::new().with_target_partitions(way.partitions).with_batch_size(way.batch_size);
@@ -71,4 +77,59 @@ async fn latest(warehouse: &std::path::Path, database: &str, name: &str) -> Resu
     let table = table(warehouse, database, name).await?;
     let pin = Pin::resolve(&table, PinRequest::Latest, &BTreeMap::new()).await?;
     LakeTable::try_new(pin, QueryEnv::new())
+}
+
+fn keyed(engine: &str) -> TableSpec {
+    TableSpec::new(&[("id", "INT NOT NULL"), ("v", "INT"), ("s", "STRING"), ("dt", "STRING NOT NULL")])
+        .partitioned_by(&["dt"])
+        .primary_key(&["dt", "id"])
+        .option("bucket", "1")
+        .option("merge-engine", engine)
+}
+
+fn row(id: i32, v: i32, dt: &str) -> Value {
+    json!({"id": id, "v": v, "s": format!("s{v}"), "dt": dt})
+}
+
+fn gone(id: i32, dt: &str) -> Value {
+    json!({"id": id, "v": 0, "s": "gone", "dt": dt, "_ROW_KIND": "-D"})
+}
+
+fn register(way: Way, lake: &LakeTable) -> SessionContext {
+    let context = session(way);
+    context.register_table("t", Arc::new(lake.clone())).expect("registers");
+    context
+}
+
+/// The rows of a query, the same in every way of reading.
+async fn all_ways(lake: &LakeTable, sql: &str) -> Vec<String> {
+    let mut answer: Option<Vec<String>> = None;
+    for way in WAYS.into_iter().chain([PLAIN]) {
+        let found = rows(&register(way, lake), sql).await.expect("runs");
+        if let Some(known) = &answer {
+            assert_eq!(known, &found, "{way:?}: {sql}");
+        }
+        answer = Some(found);
+    }
+    answer.unwrap_or_default()
+}
+
+/// The physical plan as text.
+async fn explain(context: &SessionContext, sql: &str) -> String {
+    let plan = context.sql(sql).await.expect("plans").create_physical_plan().await.expect("plans");
+    displayable(plan.as_ref()).indent(false).to_string()
+}
+
+/// All files below a folder.
+fn walk(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).expect("lists") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            files.extend(walk(&path));
+        } else {
+            files.push(path);
+        }
+    }
+    files
 }
