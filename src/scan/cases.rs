@@ -1,5 +1,7 @@
 //! Plans of small tables made for one question each.
 
+mod statistics;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -210,15 +210,14 @@ fn guard(min: Datum, max: Datum, data_type: &DataType, file_name: &str) -> (Datu
             let max = if max.ends_with('?') { Datum::Null } else { Datum::String(max) };
             (Datum::String(min), max)
         }
+        // zeros of both signs are one value where bounds are compared, as they are where rows are
         (Datum::Float(min), Datum::Float(max), _) => {
-            let min = if min.is_nan() { Datum::Null } else { Datum::Float(if min == 0.0 { -0.0 } else { min }) };
-            let max = if max.is_nan() { Datum::Null } else { Datum::Float(if max == 0.0 { 0.0 } else { max }) };
-            (min, max)
+            let number = |bound: f32| if bound.is_nan() { Datum::Null } else { Datum::Float(bound) };
+            (number(min), number(max))
         }
         (Datum::Double(min), Datum::Double(max), _) => {
-            let min = if min.is_nan() { Datum::Null } else { Datum::Double(if min == 0.0 { -0.0 } else { min }) };
-            let max = if max.is_nan() { Datum::Null } else { Datum::Double(if max == 0.0 { 0.0 } else { max }) };
-            (min, max)
+            let number = |bound: f64| if bound.is_nan() { Datum::Null } else { Datum::Double(bound) };
+            (number(min), number(max))
         }
         (Datum::Timestamp(millis, nanos), Datum::Timestamp(max_millis, max_nanos), _) => {
             let precision = match data_type {
@@ -260,3 +259,6 @@ fn timestamps(min: (i64, i32), max: (i64, i32), precision: u8, orc: bool) -> (Da
     let bound = |millis, nanos| if fits(millis) { Datum::Timestamp(millis, nanos) } else { Datum::Null };
     (bound(min.0, min.1), bound(max_millis, max_nanos))
 }
+
+#[cfg(test)]
+mod tests;

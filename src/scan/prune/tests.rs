@@ -377,7 +377,8 @@ fn make_file(dice: &mut Dice, number: usize, table: &TableSchema) -> Made {
     Made { meta, schema: Arc::new(written), rows }
 }
 
-fn matches(filter: &Expr, rows: &RecordBatch) -> Option<bool> {
+/// Whether a row meets the filter; None when DataFusion cannot evaluate it as it is.
+pub(crate) fn matches(filter: &Expr, rows: &RecordBatch) -> Option<bool> {
     let schema = DFSchema::try_from(rows.schema()).unwrap();
     let compiled =
         create_physical_expr(filter, &schema, &ExecutionProps::new(), &PhysicalPlanningContext::default()).ok()?;
@@ -386,16 +387,16 @@ fn matches(filter: &Expr, rows: &RecordBatch) -> Option<bool> {
     Some((0..value.len()).any(|row| value.is_valid(row) && value.value(row)))
 }
 
-/// Files that are kept, for each file.
-fn keep(filter: &Expr, table: &TableSchema, files: &[Made]) -> Vec<bool> {
+/// Which files value statistics keep, each with the schema it was written with.
+pub(crate) fn keep(filter: &Expr, table: &TableSchema, files: &[(&DataFileMeta, &TableSchema)]) -> Vec<bool> {
     let filters = Filters::try_new(std::slice::from_ref(filter), table).unwrap();
     let mut keep = vec![true; files.len()];
     for conjunct in &filters.conjuncts {
         let Some(pruner) = &conjunct.pruner else { continue };
-        let mut bounds = BoundsTable::new(files.iter().map(|file| Some(file.meta.row_count as u64)).collect());
+        let mut bounds = BoundsTable::new(files.iter().map(|(meta, _)| Some(meta.row_count as u64)).collect());
         for column in pruner.columns() {
             let field = &table.fields[*column];
-            let found = files.iter().map(|file| value_bounds(&file.meta, &file.schema, field)).collect();
+            let found = files.iter().map(|(meta, schema)| value_bounds(meta, schema, field)).collect();
             bounds.add(&field.name, field.data_type(), found);
         }
         for (slot, may) in keep.iter_mut().zip(pruner.may_match(&bounds)) {
@@ -414,9 +415,10 @@ fn pruning_never_drops_a_file_with_a_matching_row() {
     for seed in 0..rounds {
         let mut dice = Dice(seed);
         let files: Vec<Made> = (0..8).map(|number| make_file(&mut dice, number, &table)).collect();
+        let metas: Vec<_> = files.iter().map(|file| (&file.meta, file.schema.as_ref())).collect();
         for _ in 0..4 {
             let filter = filter(&mut dice, &table, 3);
-            let keep = keep(&filter, &table, &files);
+            let keep = keep(&filter, &table, &metas);
             for (file, keep) in files.iter().zip(keep) {
                 // a filter DataFusion itself cannot evaluate without coercion has no answer to compare with
                 let Some(matches) = matches(&filter, &file.rows) else { continue };
