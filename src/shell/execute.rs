@@ -361,7 +361,7 @@ impl Shell {
         let style = self.style();
         let style = if to_file { super::render::Style { color: false, ..style } } else { style };
         let mut render = renderer(format, &answer.schema, &style, limits);
-        let mut spool = cap.map(|_| Spool::new(Arc::clone(&answer.schema)));
+        let mut spool = cap.map(|cap| Spool::new(Arc::clone(&answer.schema), cap as u64 / 2));
         let footers = footer_pins(&answer);
         let Answer { stream, timing, plan, .. } = answer;
         // the line of progress must not stand between rows
@@ -369,7 +369,7 @@ impl Shell {
         let progress = Progress::new(buffered && (self.interactive || !self.terminal.output));
 
         let (sender, mut receiver) = mpsc::channel::<Result<RecordBatch>>(2);
-        let _reader = Owned(tokio::spawn(read_into(stream, sender)));
+        let mut reader = Owned(tokio::spawn(read_into(stream, sender)));
         let begun = Instant::now();
         let mut streamed = Streamed::default();
         render.begin(sink.writer()).map_err(output_error)?;
@@ -379,7 +379,8 @@ impl Shell {
                 () = running.wait() => break Err(interrupted()),
                 () = clock.expired() => break Err(clock.error()),
                 batch = receiver.recv() => match batch {
-                    None => break Ok(()),
+                    // a reader that panicked closes its end too, and its rows are not all
+                    None => break (&mut reader.0).await.map_err(lost_task),
                     Some(Err(error)) => break Err(error),
                     Some(Ok(batch)) => {
                         streamed.first.get_or_insert_with(|| begun.elapsed());
@@ -497,5 +498,41 @@ fn short(time: Duration) -> String {
         format!("{} ms", time.as_millis())
     } else {
         format!("{:.2} s", time.as_secs_f64())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{ArrayRef, Int64Array};
+    use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+    use futures::stream;
+
+    use super::super::args::Args;
+    use super::super::program::open;
+    use super::*;
+    use crate::error::ErrorKind;
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn rows_before_a_panic_are_not_the_whole_answer() {
+        let dir = tempfile::tempdir().unwrap();
+        let words = ["lakepin", "--quiet", "-w", dir.path().to_str().unwrap()];
+        let args = Args::try_parse_all(words.map(Into::into)).unwrap();
+        std::fs::create_dir(dir.path().join("d.db")).unwrap();
+        let mut shell = open(&args.common, false).await.unwrap();
+        let ids: ArrayRef = Arc::new(Int64Array::from(vec![1, 2]));
+        let batch = RecordBatch::try_from_iter([("id", ids)]).unwrap();
+        for (panics, kept) in [(true, false), (false, true)] {
+            let mut answer = Answer::of_batches(batch.schema(), Vec::new()).unwrap();
+            let rows = stream::iter([Ok(batch.clone())]).chain(stream::poll_fn(move |_| {
+                assert!(!panics, "a reader that panics");
+                std::task::Poll::Ready(None)
+            }));
+            answer.stream = Box::pin(RecordBatchStreamAdapter::new(batch.schema(), rows));
+            let file = dir.path().join("rows.csv");
+            shell.once = Some(OutputFile::create(&file).unwrap());
+            let shown = shell.present(answer, Show::default()).await;
+            assert_eq!(shown.map_err(|e| e.kind()), if panics { Err(ErrorKind::Internal) } else { Ok(()) });
+            assert_eq!(file.exists(), kept, "a file appears when it is whole");
+        }
     }
 }

@@ -224,7 +224,8 @@ fn without_colours(line: &str) -> String {
     out
 }
 
-/// PSPG, LAKEPIN_PAGER or PAGER with its arguments; else `less -RSFX`. None: turned off.
+/// LAKEPIN_PAGER, PSQL_PAGER or PAGER with its arguments, the first that is set; else `less -RSFX`. None: set to nothing,
+/// which turns it off.
 fn pager_command() -> Option<Command> {
     let chosen = ["LAKEPIN_PAGER", "PSQL_PAGER", "PAGER"].iter().find_map(|name| std::env::var(name).ok());
     let text = chosen.unwrap_or_else(|| "less".to_string());

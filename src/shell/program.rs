@@ -115,7 +115,8 @@ fn named_warehouse(common: &Common) -> Result<&str> {
     }
 }
 
-async fn open(common: &Common, interactive: bool) -> Result<Shell> {
+/// A shell on the warehouse of the command line.
+pub(super) async fn open(common: &Common, interactive: bool) -> Result<Shell> {
     let terminal = Terminal::detect(common.color);
     let url = named_warehouse(common)?;
     let options: BTreeMap<String, String> = common.options.iter().cloned().collect();
@@ -166,7 +167,6 @@ fn scripted(common: &Common, inputs: Vec<Input>, runtime: &Runtime) -> Result<u8
         for input in &inputs {
             if let Input::File(path) = input
                 && path != "-"
-                && !Path::new(path).is_file()
                 && !Path::new(path).exists()
             {
                 return Err(Error::not_found("there is no such file")

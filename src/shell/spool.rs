@@ -11,6 +11,8 @@ const LIMIT: usize = 64 << 20;
 pub struct Spool {
     /// Columns.
     pub schema: SchemaRef,
+    /// Rows the table showed before its gap.
+    shown: u64,
     batches: Vec<RecordBatch>,
     bytes: usize,
     kept: u64,
@@ -18,9 +20,9 @@ pub struct Spool {
 }
 
 impl Spool {
-    /// An empty spool.
-    pub fn new(schema: SchemaRef) -> Self {
-        Self { schema, batches: Vec::new(), bytes: 0, kept: 0, total: 0 }
+    /// An empty spool for a table that shows so many rows before its gap.
+    pub fn new(schema: SchemaRef, shown: u64) -> Self {
+        Self { schema, shown, batches: Vec::new(), bytes: 0, kept: 0, total: 0 }
     }
 
     /// Keeps a batch while there is room.
@@ -43,9 +45,9 @@ impl Spool {
         self.kept
     }
 
-    /// Kept rows from the one at `from` (counted from 0).
-    pub fn rest(&self, from: u64) -> Vec<RecordBatch> {
-        let mut skip = usize::try_from(from).unwrap_or(usize::MAX);
+    /// Kept rows from the gap on.
+    pub fn rest(&self) -> Vec<RecordBatch> {
+        let mut skip = usize::try_from(self.shown).unwrap_or(usize::MAX);
         let mut rest = Vec::new();
         for batch in &self.batches {
             if skip >= batch.num_rows() {
@@ -71,11 +73,11 @@ mod tests {
     fn rest_begins_inside_a_batch() {
         let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(0..10));
         let batch = RecordBatch::try_from_iter([("id", ids)]).unwrap();
-        let mut spool = Spool::new(batch.schema());
-        (0..3).for_each(|_| spool.push(&batch));
-        assert_eq!((spool.total(), spool.kept()), (30, 30));
-        let rows: usize = spool.rest(15).iter().map(RecordBatch::num_rows).sum();
-        assert_eq!(rows, 15);
-        assert!(spool.rest(30).is_empty());
+        for (shown, rest) in [(0, 30), (15, 15), (30, 0)] {
+            let mut spool = Spool::new(batch.schema(), shown);
+            (0..3).for_each(|_| spool.push(&batch));
+            assert_eq!((spool.total(), spool.kept()), (30, 30));
+            assert_eq!(spool.rest().iter().map(RecordBatch::num_rows).sum::<usize>(), rest);
+        }
     }
 }

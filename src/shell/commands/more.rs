@@ -23,8 +23,7 @@ pub const MORE: Command = Command {
 fn run(shell: &mut Shell, _: Call) -> LocalBoxFuture<'_, Result<()>> {
     async move {
         let Some(spool) = shell.spool.take() else { return Err(usage("the last result left no rows out")) };
-        let shown = shell.settings.rows.unwrap_or(0) as u64 / 2;
-        let mut answer = Answer::of_batches(Arc::clone(&spool.schema), spool.rest(shown))?;
+        let mut answer = Answer::of_batches(Arc::clone(&spool.schema), spool.rest())?;
         if spool.kept() < spool.total() {
             let missing = spool.total() - spool.kept();
             answer.notices.push(format!(

@@ -147,9 +147,13 @@ fn change(schema: &SchemaRef, before: &[Vec<String>], now: &[Vec<String>]) -> St
                 continue;
             }
             let place = if now.len() == 1 { String::new() } else { format!("row {} ", row + 1) };
-            let delta = match (old.parse::<i128>(), new.parse::<i128>()) {
-                (Ok(old), Ok(new)) => format!(" ({:+})", new - old),
-                _ => match (old.parse::<f64>(), new.parse::<f64>()) {
+            let difference = match (old.parse::<i128>(), new.parse::<i128>()) {
+                (Ok(old), Ok(new)) => new.checked_sub(old),
+                _ => None,
+            };
+            let delta = match difference {
+                Some(difference) => format!(" ({difference:+})"),
+                None => match (old.parse::<f64>(), new.parse::<f64>()) {
                     (Ok(old), Ok(new)) => format!(" ({:+})", new - old),
                     _ => String::new(),
                 },
