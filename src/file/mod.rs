@@ -35,6 +35,7 @@ mod task;
 
 pub use format::FileFormat;
 pub use open::open;
+pub use parquet::check_row_groups;
 pub use task::{
     FileEnv, FileOptions, FileTask, OutputColumn, ROW_POSITION, SEQUENCE_NUMBER, VALUE_KIND, output_schema,
 };

@@ -6,7 +6,7 @@ use arrow::array::{
     Array, ArrayRef, BooleanArray, Int8Array, Int64Array, RecordBatch, RecordBatchOptions, new_null_array,
 };
 use arrow::buffer::BooleanBuffer;
-use arrow::compute::{filter, filter_record_batch, prep_null_mask_filter};
+use arrow::compute::filter;
 use arrow::datatypes::SchemaRef;
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
@@ -221,9 +221,8 @@ impl Rows {
             }
             arrays.push(array);
         }
-        let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), arrays, &options)
-            .map_err(|e| Error::internal("columns do not fit their schema").with_source(e))?;
-        Ok(self.filtered(batch))
+        RecordBatch::try_new_with_options(Arc::clone(&self.schema), arrays, &options)
+            .map_err(|e| Error::internal("columns do not fit their schema").with_source(e))
     }
 
     /// Leaves out dead rows; gives the position of each row that stays.
@@ -290,15 +289,6 @@ impl Rows {
                 }
             },
         }
-    }
-
-    /// Applies the hint. Where it cannot be evaluated the rows stay: the caller's own filter will say why.
-    fn filtered(&self, batch: RecordBatch) -> RecordBatch {
-        let Some(predicate) = &self.task.row_filter else { return batch };
-        let Ok(keep) = predicate.evaluate(&batch).and_then(|v| v.into_array(batch.num_rows())) else { return batch };
-        let Some(keep) = keep.as_any().downcast_ref::<BooleanArray>() else { return batch };
-        let keep = if keep.null_count() > 0 { prep_null_mask_filter(keep) } else { keep.clone() };
-        filter_record_batch(&batch, &keep).unwrap_or(batch)
     }
 }
 

@@ -40,12 +40,21 @@ pub(super) async fn open(env: &FileEnv, access: &Access, request: Request) -> Re
     let footer = footer(env, access).await?;
     let rows = u64::try_from(footer.file_metadata().num_rows())
         .map_err(|_| access.damaged("its footer counts fewer than no rows"))?;
-    let in_groups: i64 = footer.row_groups().iter().map(|group| group.num_rows()).sum();
-    if i64::try_from(rows) != Ok(in_groups) {
-        return Err(access.damaged(format!("its footer counts {rows} rows, its row groups {in_groups}")));
-    }
+    check_row_groups(&footer).map_err(|what| access.damaged(what))?;
     let access = access.clone();
     guarded(&access.clone(), async move { stored(access, footer, rows, request) }).await
+}
+
+/// Whether the row groups hold as many rows as the footer says; the error is what is wrong.
+pub fn check_row_groups(footer: &ParquetMetaData) -> Result<(), String> {
+    let rows = footer.file_metadata().num_rows();
+    let groups = footer.row_groups().iter().map(|group| u64::try_from(group.num_rows()).ok());
+    let sum = groups.into_iter().try_fold(0u64, |sum, rows| sum.checked_add(rows?));
+    match sum {
+        Some(sum) if u64::try_from(rows) == Ok(sum) => Ok(()),
+        Some(sum) => Err(format!("its footer counts {rows} rows, its row groups {sum}")),
+        None => Err(format!("its footer counts {rows} rows, and no number of them is that of its row groups")),
+    }
 }
 
 /// The footer, from the cache or read once for all who want it.

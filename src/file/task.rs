@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use arrow::buffer::BooleanBuffer;
 use arrow::datatypes::{DataType as ArrowType, Field, Schema, SchemaRef};
-use datafusion::physical_plan::PhysicalExpr;
 use parquet::file::metadata::ParquetMetaData;
 
 use crate::spec::arrow_types::arrow_field;
@@ -128,8 +127,6 @@ pub struct FileTask {
     pub constants: BTreeMap<i32, Datum>,
     /// Rows that are wanted, by absolute position; None for all. Its length is the number of rows of the file.
     pub live: Option<BooleanBuffer>,
-    /// Rows for which this is not true may be left out; its columns are those given out. The caller filters again.
-    pub row_filter: Option<Arc<dyn PhysicalExpr>>,
     /// Zone, batch size.
     pub options: FileOptions,
 }
@@ -152,7 +149,6 @@ impl FileTask {
             columns,
             constants: BTreeMap::new(),
             live: None,
-            row_filter: None,
             options: FileOptions::default(),
         }
     }

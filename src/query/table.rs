@@ -191,6 +191,11 @@ impl LakeTable {
             .map(|at| self.columns.get(*at).copied())
             .collect::<Option<Vec<_>>>()
             .ok_or_else(|| Error::internal("a projection names a column the table does not have"))?;
+        for column in &columns {
+            if let ReadColumn::Field(index) = column {
+                self.pin.check_column(*index)?;
+            }
+        }
         let schema = Arc::new(self.schema.project(projection)?);
         let handles: Vec<Arc<SectionHandle>> =
             plan.sections().map(|(unit, section)| SectionHandle::new(unit, section.clone())).collect();
@@ -198,7 +203,7 @@ impl LakeTable {
         let mut parquet = session.table_options().parquet.clone();
         parquet.global = config.options().execution.parquet.clone();
         let layout = Layout {
-            summary: Arc::new(ScanSummary::new(plan, self.view)),
+            summary: Arc::new(ScanSummary::new(plan, self.view, session_zone(config.options())?)),
             caches: Arc::clone(&self.env.read),
             columns: columns.into(),
             schema,
@@ -209,7 +214,6 @@ impl LakeTable {
                 .filter(|optimizer| optimizer.repartition_file_scans)
                 .map(|optimizer| optimizer.repartition_file_min_size),
             batch_size: config.batch_size(),
-            zone: session_zone(config.options())?,
             parquet,
             runtime: Arc::clone(session.runtime_env()),
         };

@@ -232,6 +232,23 @@ impl Pin {
         }
     }
 
+    /// Whether the values of a column can be read, by its place in [`Self::schema`]; the error names option and column.
+    ///
+    /// # Errors
+    /// `UnsupportedOption`; a place the schema does not have.
+    pub fn check_column(&self, index: usize) -> Result<()> {
+        let field = self
+            .schema
+            .fields
+            .get(index)
+            .ok_or_else(|| Error::internal(format!("the schema has no column number {index}")))?;
+        self.options.check_column(field).map_err(|e| e.with_context("table", self.table.name()))?;
+        match self.fallback.as_ref().or(self.primary.as_ref()) {
+            Some(other) => other.check_column(index),
+            None => Ok(()),
+        }
+    }
+
     /// Looks again: the pinned snapshot must still be there and be the same, or be held by a tag. Errors:
     /// `SnapshotExpired`, `PinLost`.
     pub async fn verify(&self) -> Result<()> {

@@ -75,10 +75,6 @@ pub struct ScanOptions {
     pub incremental_between: Option<String>,
     /// `incremental-between-timestamp`
     pub incremental_between_timestamp: Option<String>,
-    /// `incremental-between-scan-mode`, lower case (`auto`, `delta`, `changelog`, `diff`)
-    pub incremental_scan_mode: Option<String>,
-    /// `incremental-between-tag-to-snapshot`
-    pub incremental_tag_to_snapshot: bool,
     /// `scan.bucket`
     pub bucket: Option<i32>,
     /// `scan.fallback-branch`
@@ -98,8 +94,6 @@ pub struct CoreOptions {
     pub bucket_key: Option<Vec<String>>,
     /// `bucket-function.type`
     pub bucket_function: BucketFunction,
-    /// `primary-key.nullable`
-    pub primary_key_nullable: bool,
     /// `partition.default-name`
     pub partition_default_name: String,
     /// `partition.legacy-name`
@@ -108,12 +102,8 @@ pub struct CoreOptions {
     pub data_file_path_directory: Option<String>,
     /// `index-file-in-data-file-dir`
     pub index_file_in_data_file_dir: bool,
-    /// `branch`
-    pub branch: String,
     /// `file-index.read.enabled`
     pub file_index_read_enabled: bool,
-    /// `orc.timestamp-ltz.legacy.type`
-    pub orc_timestamp_ltz_legacy: bool,
     /// `merge-engine`
     pub merge_engine: MergeEngine,
     /// `sequence.field`, trimmed names.
@@ -142,8 +132,6 @@ pub struct CoreOptions {
     pub max_level: i32,
     /// `pk-clustering-override`
     pub pk_clustering_override: bool,
-    /// `postpone.merge-on-read`
-    pub postpone_merge_on_read: bool,
     /// `row-tracking.enabled`
     pub row_tracking_enabled: bool,
     /// `data-evolution.enabled`
@@ -152,10 +140,6 @@ pub struct CoreOptions {
     pub table_read_sequence_number: bool,
     /// `full-compaction.delta-commits`
     pub full_compaction_delta_commits: Option<i64>,
-    /// `source.split.target-size`, bytes
-    pub split_target_size: u64,
-    /// `source.split.open-file-cost`, bytes
-    pub split_open_file_cost: u64,
     /// `scan.*` and `incremental-*`
     pub scan: ScanOptions,
 }
@@ -191,7 +175,6 @@ impl CoreOptions {
                 Some("hive") => BucketFunction::Hive,
                 Some(_) => BucketFunction::Unknown,
             },
-            primary_key_nullable: given.bool("primary-key.nullable", false)?,
             partition_default_name: given.get("partition.default-name").unwrap_or("__DEFAULT_PARTITION__").to_string(),
             partition_legacy_name: given.bool("partition.legacy-name", true)?,
             data_file_path_directory: given
@@ -199,9 +182,7 @@ impl CoreOptions {
                 .map(|directory| directory.trim_matches('/').to_string())
                 .filter(|directory| !directory.is_empty()),
             index_file_in_data_file_dir: given.bool("index-file-in-data-file-dir", false)?,
-            branch: given.text("branch").unwrap_or_else(|| "main".to_string()),
             file_index_read_enabled: given.bool("file-index.read.enabled", true)?,
-            orc_timestamp_ltz_legacy: given.bool("orc.timestamp-ltz.legacy.type", true)?,
             merge_engine: given.one_of("merge-engine", MERGE_ENGINES)?.unwrap_or(MergeEngine::Deduplicate),
             sequence_fields: given.names("sequence.field"),
             sequence_descending: given.one_of("sequence.field.sort-order", SORT_ORDERS)?.unwrap_or(false),
@@ -219,27 +200,14 @@ impl CoreOptions {
             deletion_vectors_merge_on_read: given.bool("deletion-vectors.merge-on-read", false)?,
             max_level: top_level(options)?,
             pk_clustering_override: given.bool("pk-clustering-override", false)?,
-            postpone_merge_on_read: given.bool("postpone.merge-on-read", false)?,
             row_tracking_enabled: given.bool("row-tracking.enabled", false)?,
             data_evolution_enabled: given.bool("data-evolution.enabled", false)?,
             table_read_sequence_number: given.bool("table-read.sequence-number.enabled", false)?,
             full_compaction_delta_commits: given.long("full-compaction.delta-commits")?,
-            // how reads are cut is no matter of right or wrong: what cannot be parsed counts as absent
-            split_target_size: given.size("source.split.target-size").ok().flatten().unwrap_or(128 << 20),
-            split_open_file_cost: given.size("source.split.open-file-cost").ok().flatten().unwrap_or(4 << 20),
             scan: ScanOptions::parse(&given)?,
             raw: options.clone(),
         };
         Ok(parsed)
-    }
-
-    /// Whether upper levels hold whole rows, so that of one key only the record on the lowest of them counts
-    /// (first-row is exempt from that rule although it looks up too).
-    pub fn needs_lookup(&self) -> bool {
-        self.changelog_producer == ChangelogProducer::Lookup
-            || self.deletion_vectors_enabled
-            || self.merge_engine == MergeEngine::FirstRow
-            || self.force_lookup
     }
 }
 
@@ -260,8 +228,6 @@ impl ScanOptions {
             creation_time_millis: given.long("scan.creation-time-millis")?,
             incremental_between: given.text("incremental-between"),
             incremental_between_timestamp: given.text("incremental-between-timestamp"),
-            incremental_scan_mode: given.word_of(&["incremental-between-scan-mode"], INCREMENTAL_MODES)?,
-            incremental_tag_to_snapshot: given.bool("incremental-between-tag-to-snapshot", false)?,
             bucket: given.int("scan.bucket")?,
             fallback_branch: given.text("scan.fallback-branch"),
             primary_branch: given.text("scan.primary-branch"),
@@ -318,8 +284,6 @@ const SCAN_MODES: &[&str] = &[
     "from-file-creation-time",
     "incremental",
 ];
-
-const INCREMENTAL_MODES: &[&str] = &["auto", "delta", "changelog", "diff"];
 
 #[cfg(test)]
 mod tests;

@@ -18,8 +18,8 @@ use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader};
 
 use super::merge_source::FileRef;
-use crate::error::Error;
-use crate::file::FileEnv;
+use crate::error::{Error, Result};
+use crate::file::{FileEnv, check_row_groups};
 use crate::scan::PlannedFile;
 use crate::snapshot::Pin;
 
@@ -91,6 +91,16 @@ impl LakeReader {
         .with_source(error)
     }
 
+    /// A footer that counts what the manifest does. Looked at each time: who read it first may not have asked.
+    fn checked(&self, footer: Arc<ParquetMetaData>) -> Result<Arc<ParquetMetaData>> {
+        let (rows, told) = (footer.file_metadata().num_rows(), self.file.entry.file.row_count);
+        if rows != told {
+            return Err(self.damaged(format!("it has {rows} rows where the manifest says {told}")));
+        }
+        check_row_groups(&footer).map_err(|what| self.damaged(what))?;
+        Ok(footer)
+    }
+
     fn damaged(&self, what: impl std::fmt::Display) -> Error {
         Error::corrupt(format!("the data file is damaged: {what}"))
             .with_code("DataFileCorrupt")
@@ -142,14 +152,11 @@ impl AsyncFileReader for LakeReader {
                         .load_and_finish(FooterFetch(this), size)
                         .await
                         .map_err(|error| unwrapped(error, &this.file))?;
-                    let (rows, told) = (footer.file_metadata().num_rows(), this.file.entry.file.row_count);
-                    if rows != told {
-                        return Err(this.damaged(format!("it has {rows} rows where the manifest says {told}")));
-                    }
                     let bytes = footer.memory_size();
                     Ok((Arc::new(footer), bytes))
                 })
-                .await;
+                .await
+                .and_then(|footer| this.checked(footer));
             footer.map_err(|error| ParquetError::External(Box::new(error)))
         }
         .boxed()

@@ -294,6 +294,50 @@ async fn renamed_swapped_added_and_dropped_columns_are_found_by_id() {
 }
 
 #[tokio::test]
+async fn a_file_of_another_length_is_damaged_whoever_read_its_footer_first() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let spec = TableSpec::new(&[("id", "INT")]);
+    let mut whole = TableBuilder::create(dir.path(), "d", "whole", &spec).expect("creates");
+    whole.append(&[json!({"id": 1}), json!({"id": 2}), json!({"id": 3})]).expect("appends");
+    let mut entry = whole.live_files().expect("files").remove(0);
+    entry.file.row_count = 2;
+    let mut table = TableBuilder::create(dir.path(), "d", "t", &spec).expect("creates");
+    let file = format!("bucket-0/{}", entry.file.file_name);
+    fs::create_dir_all(table.root().join("bucket-0")).expect("a folder");
+    fs::copy(whole.root().join(&file), table.root().join(&file)).expect("copies");
+    table.commit().entry(entry).publish().expect("publishes");
+    for ways in [[PLAIN, WITH_SOURCE], [WITH_SOURCE, PLAIN]] {
+        let lake = latest(dir.path(), "d", "t").await.expect("pins");
+        for way in ways {
+            let error = rows(&register(way, &lake), "SELECT id FROM t").await.expect_err("damaged");
+            assert_eq!(error.code(), "DataFileCorrupt", "{way:?}: {error}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn columns_stored_in_another_form_are_refused_when_they_are_read() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let spec = TableSpec::new(&[("id", "INT"), ("m", "MAP<STRING, INT>")])
+        .option("fields.m.map.storage-layout", "shared-shredding");
+    let mut table = TableBuilder::create(dir.path(), "d", "t", &spec).expect("creates");
+    table.append(&[json!({"id": 1, "m": {"a": 1}}), json!({"id": 2, "m": null})]).expect("appends");
+    let lake = latest(dir.path(), "d", "t").await.expect("pins");
+    for way in WAYS.into_iter().chain([PLAIN]) {
+        let context = register(way, &lake);
+        for sql in ["SELECT * FROM t", "SELECT m FROM t", "SELECT id FROM t WHERE m IS NULL"] {
+            let error = rows(&context, sql).await.expect_err("refused");
+            assert_eq!(error.code(), "UnsupportedOption", "{way:?} {sql}: {error}");
+            for word in ["d.t", "column: m", "fields.m.map.storage-layout"] {
+                assert!(error.to_string().contains(word), "{word} is not said: {error}");
+            }
+        }
+    }
+    assert_eq!(all_ways(&lake, "SELECT id FROM t WHERE id > 1").await, ["2"]);
+    assert_eq!(all_ways(&lake, "SELECT count(*) FROM t").await, ["2"]);
+}
+
+#[tokio::test]
 async fn what_a_scan_found_is_told_even_when_its_node_is_optimised_away() {
     let dir = tempfile::tempdir().expect("a folder");
     let spec = TableSpec::new(&[("id", "INT")]);

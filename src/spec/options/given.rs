@@ -51,14 +51,6 @@ impl<'a> Given<'a> {
             .transpose()
     }
 
-    /// Bytes: `128 mb`, `1g`, `4096`.
-    pub(super) fn size(&self, option: &str) -> Result<Option<u64>> {
-        let Some(text) = self.get(option) else { return Ok(None) };
-        size(text).map(Some).ok_or_else(|| {
-            unusable(option, text, "a size is expected, such as '128 mb'; units are b, kb, mb, gb and tb")
-        })
-    }
-
     /// Names between commas, blanks around them cut.
     pub(super) fn names(&self, option: &str) -> Vec<String> {
         let text = self.get(option).unwrap_or_default();
@@ -103,22 +95,6 @@ pub(super) fn lower(text: &str) -> String {
     text.trim().to_ascii_lowercase()
 }
 
-/// Bytes in a text such as `128 mb`.
-fn size(text: &str) -> Option<u64> {
-    let text = lower(text);
-    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at_checked(end)?;
-    let factor: u64 = match unit.trim() {
-        "" | "b" | "bytes" => 1,
-        "k" | "kb" | "kibibytes" => 1 << 10,
-        "m" | "mb" | "mebibytes" => 1 << 20,
-        "g" | "gb" | "gibibytes" => 1 << 30,
-        "t" | "tb" | "tebibytes" => 1 << 40,
-        _ => return None,
-    };
-    number.parse::<u64>().ok()?.checked_mul(factor)
-}
-
 /// The error for a value that cannot be used.
 pub(super) fn unusable(option: &str, value: &str, accepted: &str) -> Error {
     Error::invalid(format!("option '{option}' has the value '{value}', which cannot be used"))
@@ -132,26 +108,4 @@ fn unknown<'k>(option: &str, value: &str, known: impl Iterator<Item = &'k str>) 
         .with_code("UnsupportedOption")
         .with_context("option", option)
         .with_hint(format!("known are {}", known.collect::<Vec<_>>().join(", ")))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::size;
-
-    #[test]
-    fn sizes_take_units_in_any_case() {
-        for (text, bytes) in [
-            ("1 b", 1),
-            ("4096", 4096),
-            ("20 kb", 20_480),
-            ("128 MB", 134_217_728),
-            ("1g", 1 << 30),
-            (" 2 tb ", 2 << 40),
-        ] {
-            assert_eq!(size(text), Some(bytes), "{text}");
-        }
-        for text in ["", "mb", "-1 mb", "1.5 mb", "1 mbit", "99999999999 tb", "１kb"] {
-            assert_eq!(size(text), None, "{text}");
-        }
-    }
 }

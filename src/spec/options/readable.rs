@@ -2,8 +2,8 @@
 //!
 //! A table is refused where ignoring an option would change rows; a column alone where only it is concerned.
 
+use super::CoreOptions;
 use super::given::{Given, lower};
-use super::{CoreOptions, MergeEngine};
 use crate::error::{Error, Result};
 use crate::spec::data_type::{DataField, DataType};
 use crate::spec::schema::TableSchema;
@@ -37,9 +37,6 @@ const ABSENT: &[(&str, &str)] = &[
     ),
 ];
 
-/// Aggregate functions over binary sketches whose formats we do not have.
-const SKETCHES: &[&str] = &["rbm64", "hll_sketch", "theta_sketch"];
-
 impl CoreOptions {
     /// Refuses tables that this release would read wrongly, naming the option and the reason. The caller adds the
     /// table.
@@ -67,12 +64,18 @@ impl CoreOptions {
         Ok(())
     }
 
-    /// Why a column cannot be read although the table can; None: it can. To be asked for projected columns only.
-    pub fn column_refusal(&self, schema: &TableSchema, field: &DataField) -> Option<Error> {
-        self.side_file_refusal(field)
-            .or_else(|| self.map_layout_refusal(field))
-            .or_else(|| self.sketch_refusal(schema, field))
-            .map(|error| error.with_context("column", &field.name))
+    /// Refuses a column that cannot be read although the table can, because its values lie elsewhere or in another form.
+    /// To be asked for the columns that are read only.
+    ///
+    /// # Errors
+    /// `UnsupportedOption`, with option and column; the caller adds the table.
+    pub fn check_column(&self, field: &DataField) -> Result<()> {
+        match self.side_file_refusal(field).or_else(|| self.map_layout_refusal(field)) {
+            Some(error) => Err(error
+                .with_context("column", &field.name)
+                .with_hint("name the columns that are wanted, without this one: the others can be read")),
+            None => Ok(()),
+        }
     }
 
     /// BLOB and VECTOR columns whose values lie in files of their own.
@@ -111,23 +114,6 @@ impl CoreOptions {
         Some(refused(&option, layout, "the MAP is stored in another physical form"))
     }
 
-    /// Columns merged by functions over sketches.
-    fn sketch_refusal(&self, schema: &TableSchema, field: &DataField) -> Option<Error> {
-        if !matches!(self.merge_engine, MergeEngine::Aggregation | MergeEngine::PartialUpdate)
-            || schema.primary_keys.contains(&field.name)
-            || self.sequence_fields.contains(&field.name)
-        {
-            return None;
-        }
-        let own = format!("fields.{}.aggregate-function", field.name);
-        let option = if self.raw.contains_key(&own) { own } else { "fields.default-aggregate-function".to_string() };
-        let function = self.raw.get(&option)?;
-        if !SKETCHES.contains(&function.trim()) {
-            return None;
-        }
-        Some(refused(&option, function, "merging sketches of this kind is not supported"))
-    }
-
     /// Options that are set, not honoured, and change what somebody may expect: one sentence each.
     pub fn notices(&self, schema: &TableSchema) -> Vec<String> {
         let given = Given(&self.raw);
@@ -144,11 +130,6 @@ impl CoreOptions {
         for option in ["scan.ignore-corrupt-files", "scan.ignore-lost-files"] {
             if given.bool(option, false).unwrap_or(true) {
                 notices.push(format!("option '{option}' is not honoured: a file that cannot be read is an error"));
-            }
-        }
-        for option in ["source.split.target-size", "source.split.open-file-cost"] {
-            if let Err(error) = given.size(option) {
-                notices.push(format!("{}; its default is used", error.message()));
             }
         }
         notices

@@ -44,7 +44,7 @@ fn refused_columns(options: &[(&str, &str)]) -> Vec<String> {
     let schema = schema(options);
     let parsed = CoreOptions::parse(&schema.options).unwrap();
     parsed.check_readable(&schema).unwrap();
-    let refused = schema.fields.iter().filter(|field| parsed.column_refusal(&schema, field).is_some());
+    let refused = schema.fields.iter().filter(|field| parsed.check_column(field).is_err());
     refused.map(|field| field.name.clone()).collect()
 }
 
@@ -56,11 +56,8 @@ fn defaults_are_those_of_the_format() {
     assert_eq!(options.merge_engine, MergeEngine::Deduplicate);
     assert_eq!(options.changelog_producer, ChangelogProducer::None);
     assert_eq!(options.partition_default_name, "__DEFAULT_PARTITION__");
-    assert!(options.partition_legacy_name && options.orc_timestamp_ltz_legacy && options.file_index_read_enabled);
+    assert!(options.partition_legacy_name && options.file_index_read_enabled);
     assert_eq!(options.max_level, 5);
-    assert_eq!((options.split_target_size, options.split_open_file_cost), (134_217_728, 4_194_304));
-    assert_eq!(options.branch, "main");
-    assert!(!options.needs_lookup());
 }
 
 #[test]
@@ -79,7 +76,7 @@ fn enums_and_booleans_are_free_in_case() {
     .unwrap();
     assert_eq!(options.merge_engine, MergeEngine::PartialUpdate);
     assert_eq!(options.sequence_fields, ["a", "b"]);
-    assert!(options.sequence_descending && options.deletion_vectors_enabled && options.needs_lookup());
+    assert!(options.sequence_descending && options.deletion_vectors_enabled);
     assert_eq!(options.bucket_function, BucketFunction::Mod);
     assert_eq!(options.scan.mode.as_deref(), Some("latest-full"));
     assert_eq!(options.max_level, 3);
@@ -118,7 +115,6 @@ fn unusable_values_name_option_value_and_what_is_accepted() {
         ("bucket", "many", ErrorKind::Invalid, "whole number"),
         ("scan.snapshot-id", "1.5", ErrorKind::Invalid, "whole number"),
         ("scan.mode", "from_snapshot", ErrorKind::Unsupported, "from-snapshot"),
-        ("incremental-between-scan-mode", "both", ErrorKind::Unsupported, "auto, delta, changelog, diff"),
     ] {
         let error = parse(&[(option, value)]).unwrap_err();
         assert_eq!(error.kind(), kind, "{error}");
@@ -176,12 +172,7 @@ fn columns_in_a_form_of_their_own_are_refused_alone() {
     assert_eq!(refused_columns(&[("vector-field", "x, e")]), ["e"]);
     assert_eq!(refused_columns(&[("vector.file.format", "lance")]), ["e"]);
     assert_eq!(refused_columns(&[("fields.m.map.storage-layout", "shared-shredding")]), ["m"]);
-    let aggregation = ("merge-engine", "aggregation");
-    assert_eq!(refused_columns(&[aggregation, ("fields.v.aggregate-function", "hll_sketch")]), ["v"]);
-    assert_eq!(refused_columns(&[aggregation, ("fields.v.aggregate-function", "rbm32")]), Vec::<String>::new());
-    assert_eq!(refused_columns(&[("fields.v.aggregate-function", "hll_sketch")]), Vec::<String>::new());
-    let default = ("fields.default-aggregate-function", "theta_sketch");
-    assert_eq!(refused_columns(&[aggregation, default, ("fields.v.aggregate-function", "max")]), ["b", "m", "e"]);
+    assert_eq!(refused_columns(&[("fields.m.map.storage-layout", "Default")]), Vec::<String>::new());
 }
 
 #[test]
@@ -190,12 +181,9 @@ fn what_is_not_honoured_is_said() {
         ("fields.v.default-value", "x"),
         ("fields.gone.default-value", "x"),
         ("scan.ignore-lost-files", "true"),
-        ("source.split.target-size", "big"),
     ]);
     let options = CoreOptions::parse(&schema.options).unwrap();
-    assert_eq!(options.split_target_size, 134_217_728);
     let notices = options.notices(&schema);
-    assert_eq!(notices.len(), 3, "{notices:?}");
+    assert_eq!(notices.len(), 2, "{notices:?}");
     assert!(notices[0].contains("fields.v.default-value"));
-    assert!(notices[2].contains("'big'"));
 }
