@@ -2,8 +2,8 @@
 //!
 //! What travels: the pin as documents (schema, options, snapshot), the sections a node reads with the manifest entries of
 //! their files, and the node's columns and limit; a scan through DataFusion's Parquet source travels with that source's
-//! own encoding besides. What does not: stores and their credentials. The receiving side opens its own and hands them
-//! to [`LakeCodec::new`]; decoding reads nothing.
+//! own encoding besides; and the session's time zone, which casts of old files need. What does not: stores and their
+//! credentials. The receiving side opens its own and hands them to [`LakeCodec::new`]; decoding reads nothing.
 
 mod wire;
 
@@ -27,7 +27,6 @@ use super::layout::Layout;
 use super::nodes::merge_source::FileRef;
 use super::nodes::read_exec::Item;
 use super::nodes::{MergeSource, ReadExec};
-use super::settings::session_zone;
 use crate::error::{Error, Result};
 use crate::storage::Storage;
 
@@ -105,7 +104,6 @@ impl LakeCodec {
             // files were cut where the plan was made
             split_from_bytes: None,
             batch_size: config.batch_size(),
-            zone: session_zone(config.options())?,
             parquet: Default::default(),
             runtime: task.runtime_env(),
         };

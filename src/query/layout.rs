@@ -30,7 +30,6 @@ use crate::error::{Error, Result};
 use crate::file::FileFormat;
 use crate::read::{ReadCaches, ReadColumn, ReadContext, ReadOptions};
 use crate::spec::arrow_types::{arrow_field, datum_to_scalar};
-use crate::spec::zone::Zone;
 
 /// What all nodes of one scan have in common.
 #[derive(Clone)]
@@ -53,8 +52,6 @@ pub struct Layout {
     pub split_from_bytes: Option<usize>,
     /// Rows of a batch, for selections.
     pub batch_size: usize,
-    /// The session's zone.
-    pub zone: Zone,
     /// The session's Parquet options.
     pub parquet: TableParquetOptions,
     /// Memory, stores.
@@ -270,7 +267,7 @@ impl Layout {
             ReadOptions {
                 batch_size: self.batch_size,
                 parallelism: self.target_partitions.max(1) * 2,
-                zone: self.zone,
+                zone: self.summary.zone,
                 budget: Arc::new(PoolBudget::new(&self.runtime.memory_pool, "MergeSource")),
             },
             Arc::clone(&self.caches),

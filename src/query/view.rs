@@ -13,7 +13,7 @@ use crate::spec::RowKind;
 use crate::spec::arrow_types::arrow_schema;
 
 /// Which rows and columns of a pinned table are seen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub enum LakeView {
     /// The table: its final rows.

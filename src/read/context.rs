@@ -19,7 +19,7 @@ use crate::spec::{Bucket, Datum};
 use crate::storage::cache::ByteLimitedCache;
 
 /// One column of a read's result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum ReadColumn {
     /// A column of the pin's schema, by its place there.
     Field(usize),

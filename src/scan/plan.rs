@@ -12,7 +12,7 @@ use crate::spec::{Bucket, Datum, ManifestEntry, SnapshotId, TableSchema};
 use crate::storage::{Location, Storage};
 
 /// Snapshots whose changes are read: those after the first, up to and with the last.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct ChangeRange {
     /// Exclusive start; one before the earliest snapshot is allowed.
     pub after: SnapshotId,
@@ -65,7 +65,7 @@ pub struct ScanRequest {
 }
 
 /// How the rows of a section are found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum SectionClass {
     /// Every physical row that no deletion vector names is a row of the result. Kinds need not be read.
     Raw,

@@ -10,7 +10,7 @@ use super::schema::SchemaId;
 use crate::error::{Error, Result};
 
 /// Number of a snapshot, from 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub struct SnapshotId(pub i64);
 
 impl fmt::Display for SnapshotId {

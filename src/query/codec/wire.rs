@@ -13,10 +13,10 @@ use crate::query::nodes::ScanSummary;
 use crate::query::nodes::read_exec::Item;
 use crate::query::view::LakeView;
 use crate::read::{ReadColumn, SectionHandle};
-use crate::scan::{ChangeRange, DeletionFile, PlannedFile, Section, SectionClass, Stages, Unit};
+use crate::scan::{DeletionFile, PlannedFile, Section, SectionClass, Stages, Unit};
 use crate::snapshot::{Fingerprint, Pin, PinRequest, SnapshotFingerprint, Table, TableIdent};
 use crate::spec::manifest::{decode_manifest, encode_manifest};
-use crate::spec::{Bucket, CoreOptions, Datum, ManifestEntry, Snapshot, SnapshotId, TableSchema};
+use crate::spec::{Bucket, CoreOptions, Datum, ManifestEntry, Snapshot, SnapshotId, TableSchema, Zone};
 use crate::storage::{Location, Storage};
 
 /// Version of the encoding.
@@ -56,9 +56,10 @@ struct Header {
     version: u32,
     kind: NodeKind,
     pin: PinWire,
-    view: ViewWire,
+    view: LakeView,
+    zone: String,
     stages: Stages,
-    columns: Vec<ColumnWire>,
+    columns: Vec<ReadColumn>,
     fetch: Option<usize>,
     mapping: Option<BTreeMap<String, Option<String>>>,
     schemas: Vec<String>,
@@ -83,24 +84,6 @@ struct PinWire {
 }
 
 #[derive(Serialize, Deserialize)]
-enum ViewWire {
-    Rows,
-    ReadOptimized,
-    AuditLog,
-    RowTracking,
-    Delta(i64, i64, bool),
-    Changelog(i64, i64, bool),
-}
-
-#[derive(Serialize, Deserialize)]
-enum ColumnWire {
-    Field(usize),
-    SequenceNumber,
-    ValueKind,
-    RowId,
-}
-
-#[derive(Serialize, Deserialize)]
 struct FileWire {
     root: String,
     path: String,
@@ -121,7 +104,7 @@ struct DeletionWire {
 
 #[derive(Serialize, Deserialize)]
 struct SectionWire {
-    class: u8,
+    class: SectionClass,
     complete: bool,
     bucket: i32,
     branch: Option<String>,
@@ -133,9 +116,6 @@ enum ItemWire {
     Section(usize),
     File(usize, usize, usize),
 }
-
-const CLASSES: [SectionClass; 4] =
-    [SectionClass::Raw, SectionClass::KindOnly, SectionClass::Select, SectionClass::Combine];
 
 fn damaged(what: &str) -> Error {
     Error::corrupt(format!("an encoded plan is damaged: {what}")).with_code("PlanDamaged")
@@ -159,9 +139,8 @@ pub fn pack(node: &Packed) -> Result<Vec<u8>> {
             .iter()
             .map(|run| run.iter().map(|file| files.add(file)).collect::<Result<Vec<_>>>())
             .collect::<Result<Vec<_>>>()?;
-        let class = CLASSES.iter().position(|class| *class == handle.section.class).unwrap_or_default();
         sections.push(SectionWire {
-            class: u8::try_from(class).unwrap_or_default(),
+            class: handle.section.class,
             complete: handle.section.complete,
             bucket: handle.bucket.0,
             branch: handle.branch.clone(),
@@ -191,9 +170,10 @@ pub fn pack(node: &Packed) -> Result<Vec<u8>> {
         version: VERSION,
         kind: node.kind,
         pin: pin_to_wire(&node.summary.pin),
-        view: view_to_wire(node.summary.view)?,
+        view: node.summary.view,
+        zone: node.summary.zone.to_string(),
         stages: node.summary.stages,
-        columns: node.columns.iter().map(column_to_wire).collect(),
+        columns: node.columns.clone(),
         fetch: node.fetch,
         mapping: node.mapping.as_ref().map(|mapping| mapping.columns().clone()),
         schemas: files.schemas.iter().map(|schema| schema.to_json()).collect(),
@@ -247,12 +227,11 @@ pub fn unpack(bytes: &[u8], stores: &[Arc<Storage>]) -> Result<Packed> {
         .into_iter()
         .map(|items| items.into_iter().map(|item| item_from_wire(&item, &sections)).collect::<Result<Vec<_>>>())
         .collect::<Result<Vec<_>>>()?;
-    let view = view_from_wire(&header.view);
-    let columns: Vec<ReadColumn> = header.columns.iter().map(column_from_wire).collect();
+    let (view, columns) = (header.view, header.columns);
     let schema = schema_of(&pin, view, &columns)?;
     Ok(Packed {
         kind: header.kind,
-        summary: Arc::new(ScanSummary { pin, view, stages: header.stages }),
+        summary: Arc::new(ScanSummary { pin, view, zone: Zone::parse(&header.zone)?, stages: header.stages }),
         columns,
         schema,
         fetch: header.fetch,
@@ -373,7 +352,6 @@ fn file_from_wire(
 }
 
 fn section_from_wire(wire: SectionWire, files: &[Arc<PlannedFile>]) -> Result<Arc<SectionHandle>> {
-    let class = CLASSES.get(usize::from(wire.class)).copied().ok_or_else(|| damaged("an unknown class"))?;
     let runs = wire
         .runs
         .iter()
@@ -391,7 +369,7 @@ fn section_from_wire(wire: SectionWire, files: &[Arc<PlannedFile>]) -> Result<Ar
         branch: wire.branch,
         sections: Vec::new(),
     };
-    Ok(SectionHandle::new(&unit, Section { class, runs, complete: wire.complete }))
+    Ok(SectionHandle::new(&unit, Section { class: wire.class, runs, complete: wire.complete }))
 }
 
 fn item_from_wire(wire: &ItemWire, sections: &[Arc<SectionHandle>]) -> Result<Item> {
@@ -400,47 +378,6 @@ fn item_from_wire(wire: &ItemWire, sections: &[Arc<SectionHandle>]) -> Result<It
         ItemWire::Section(at) => Item::Section(section(at)?),
         ItemWire::File(at, run, file) => Item::File { section: section(at)?, run: *run, file: *file },
     })
-}
-
-fn column_to_wire(column: &ReadColumn) -> ColumnWire {
-    match column {
-        ReadColumn::Field(index) => ColumnWire::Field(*index),
-        ReadColumn::SequenceNumber => ColumnWire::SequenceNumber,
-        ReadColumn::ValueKind => ColumnWire::ValueKind,
-        ReadColumn::RowId => ColumnWire::RowId,
-    }
-}
-
-fn column_from_wire(column: &ColumnWire) -> ReadColumn {
-    match column {
-        ColumnWire::Field(index) => ReadColumn::Field(*index),
-        ColumnWire::SequenceNumber => ReadColumn::SequenceNumber,
-        ColumnWire::ValueKind => ReadColumn::ValueKind,
-        ColumnWire::RowId => ReadColumn::RowId,
-    }
-}
-
-fn view_to_wire(view: LakeView) -> Result<ViewWire> {
-    Ok(match view {
-        LakeView::Rows => ViewWire::Rows,
-        LakeView::ReadOptimized => ViewWire::ReadOptimized,
-        LakeView::AuditLog => ViewWire::AuditLog,
-        LakeView::RowTracking => ViewWire::RowTracking,
-        LakeView::Delta { range, kinds } => ViewWire::Delta(range.after.0, range.upto.0, kinds),
-        LakeView::Changelog { range, kinds } => ViewWire::Changelog(range.after.0, range.upto.0, kinds),
-    })
-}
-
-fn view_from_wire(view: &ViewWire) -> LakeView {
-    let range = |after: i64, upto: i64| ChangeRange { after: SnapshotId(after), upto: SnapshotId(upto) };
-    match *view {
-        ViewWire::Rows => LakeView::Rows,
-        ViewWire::ReadOptimized => LakeView::ReadOptimized,
-        ViewWire::AuditLog => LakeView::AuditLog,
-        ViewWire::RowTracking => LakeView::RowTracking,
-        ViewWire::Delta(after, upto, kinds) => LakeView::Delta { range: range(after, upto), kinds },
-        ViewWire::Changelog(after, upto, kinds) => LakeView::Changelog { range: range(after, upto), kinds },
-    }
 }
 
 fn pin_to_wire(pin: &Pin) -> PinWire {

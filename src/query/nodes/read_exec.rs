@@ -27,7 +27,6 @@ use futures::{Stream, StreamExt};
 use super::summary::ScanSummary;
 use crate::error::Result;
 use crate::query::budget::PoolBudget;
-use crate::query::settings::session_zone;
 use crate::query::statistics::{UnitFacts, statistics_of};
 use crate::query::view::kinds_as_text;
 use crate::read::{ReadCaches, ReadColumn, ReadContext, ReadCounters, ReadOptions, SectionHandle, file, section};
@@ -143,7 +142,7 @@ impl ReadExec {
         let options = ReadOptions {
             batch_size: config.batch_size(),
             parallelism: config.target_partitions().max(1) * 2,
-            zone: session_zone(config.options())?,
+            zone: self.summary.zone,
             budget: Arc::new(PoolBudget::new(task.memory_pool(), format!("ReadExec[{partition}]"))),
         };
         ReadContext::try_new(

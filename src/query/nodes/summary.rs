@@ -1,4 +1,4 @@
-//! What EXPLAIN says about a scan.
+//! What a scan reads, and what EXPLAIN says about it.
 
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
@@ -6,22 +6,27 @@ use std::sync::Arc;
 use crate::query::view::LakeView;
 use crate::scan::{ScanPlan, SectionClass, Stages};
 use crate::snapshot::Pin;
+use crate::spec::Zone;
 
-/// The pin of a scan and what planning counted, stage by stage. The text is the same on every run.
+/// The pin of a scan, how its rows are read, and what planning counted, stage by stage. The text is the same on every
+/// run.
 #[derive(Debug, Clone)]
 pub struct ScanSummary {
     /// The pin.
     pub pin: Arc<Pin>,
     /// What is seen of it.
     pub view: LakeView,
+    /// Zone of the session that planned: old files may need it for casts between local and absolute times, wherever the
+    /// node runs.
+    pub zone: Zone,
     /// Counts.
     pub stages: Stages,
 }
 
 impl ScanSummary {
     /// The summary of a plan.
-    pub fn new(plan: &ScanPlan, view: LakeView) -> Self {
-        Self { pin: Arc::clone(&plan.pin), view, stages: plan.stages }
+    pub fn new(plan: &ScanPlan, view: LakeView, zone: Zone) -> Self {
+        Self { pin: Arc::clone(&plan.pin), view, zone, stages: plan.stages }
     }
 
     /// The table as SQL names it, with its view.

@@ -2,17 +2,22 @@
 
 use std::sync::Arc;
 
-use datafusion::physical_plan::{ExecutionPlan, collect, displayable};
+use datafusion::common::Statistics;
+use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, collect, displayable};
 use datafusion::prelude::SessionContext;
 use datafusion_proto::bytes::{
     physical_plan_from_bytes_with_extension_codec, physical_plan_to_bytes_with_extension_codec,
 };
 use serde_json::json;
 
-use super::{PLAIN, WAYS, Way, latest, session};
-use crate::query::QueryEnv;
+use super::{PLAIN, WAYS, Way, latest, rows, session};
 use crate::query::codec::LakeCodec;
-use crate::testing::builder::{FileSpec, TableBuilder, TableSpec};
+use crate::query::{LakeTable, LakeView, QueryEnv};
+use crate::scan::ChangeRange;
+use crate::spec::SnapshotId;
+use crate::testing::builder::{FileSpec, SchemaChange, TableBuilder, TableSpec};
+use crate::testing::golden;
 
 /// A keyed table with a merged, a raw and a deleted part, in two partitions.
 fn build(dir: &std::path::Path, engine: &str) {
@@ -76,6 +81,111 @@ async fn plans_through_bytes_give_the_same_rows() {
         }
         assert!(seen.contains("ReadExec:") && seen.contains("DataSourceExec:"), "{seen}");
     }
+}
+
+/// The nodes of a plan that read files.
+fn leaves(plan: &Arc<dyn ExecutionPlan>) -> Vec<Arc<dyn ExecutionPlan>> {
+    let children = plan.children();
+    if children.is_empty() {
+        return vec![Arc::clone(plan)];
+    }
+    children.into_iter().flat_map(leaves).collect()
+}
+
+fn statistics_of(node: &Arc<dyn ExecutionPlan>) -> Arc<Statistics> {
+    StatisticsContext::new().compute(node.as_ref(), &StatisticsArgs::new()).expect("statistics")
+}
+
+/// Rows of each output partition of a node, in the order they come.
+async fn by_partition(node: &Arc<dyn ExecutionPlan>, context: &SessionContext) -> Vec<String> {
+    let mut texts = Vec::new();
+    for partition in 0..node.output_partitioning().partition_count() {
+        let stream = node.execute(partition, context.task_ctx()).expect("starts");
+        let batches = datafusion::physical_plan::common::collect(stream).await.expect("runs");
+        texts.push(arrow::util::pretty::pretty_format_batches(&batches).expect("formats").to_string());
+    }
+    texts
+}
+
+#[tokio::test]
+async fn nodes_of_every_view_come_back_as_they_were() {
+    let (java, python) = (golden::java_warehouse().expect("golden"), golden::python_warehouse().expect("golden"));
+    let range = ChangeRange { after: SnapshotId(1), upto: SnapshotId(2) };
+    let keyed = [
+        LakeView::Rows,
+        LakeView::ReadOptimized,
+        LakeView::AuditLog,
+        LakeView::Delta { range, kinds: true },
+        LakeView::Delta { range, kinds: false },
+    ];
+    let changes = [LakeView::Changelog { range, kinds: true }, LakeView::Changelog { range, kinds: false }];
+    let cases: [(&std::path::Path, &str, &str, &[LakeView]); 9] = [
+        (&java, "pk_lsm", "id IS NOT NULL", &keyed),
+        (&java, "pk_dv", "id IS NOT NULL", &keyed),
+        (&java, "pk_orc", "id IS NOT NULL", &keyed),
+        (&java, "pk_agg", "id IS NOT NULL", &keyed),
+        (&java, "pk_changelog_input", "true", &changes),
+        (&java, "index_bitmap_file", "k = 'k1'", &keyed[..1]),
+        (&java, "fallback_branch", "true", &keyed[..1]),
+        (&python, "append_dv", "true", &keyed[..1]),
+        (&python, "append_row_tracking", "true", &[LakeView::Rows, LakeView::RowTracking]),
+    ];
+    let mut seen = String::new();
+    let mut known = 0;
+    for (warehouse, name, condition, views) in cases {
+        let pinned = latest(warehouse, "golden", name).await.expect("pins");
+        let codec = LakeCodec::new(QueryEnv::new(), vec![Arc::clone(pinned.pin().table.storage())]);
+        for (view, way) in views.iter().flat_map(|view| [WAYS[0], WAYS[2]].map(|way| (*view, way))) {
+            let lake = LakeTable::try_view(Arc::clone(pinned.pin()), QueryEnv::new(), view).expect("a view");
+            let (context, worker) = (session(way), SessionContext::new());
+            context.register_table("t", Arc::new(lake)).expect("registers");
+            for sql in ["SELECT * FROM t", &format!("SELECT * FROM t WHERE {condition}"), "SELECT * FROM t LIMIT 3"] {
+                let plan = context.sql(sql).await.expect("plans").create_physical_plan().await.expect("plans");
+                for node in leaves(&plan) {
+                    let what = format!("{name} {view:?} {way:?} {sql}");
+                    let bytes =
+                        physical_plan_to_bytes_with_extension_codec(Arc::clone(&node), &codec).expect("encodes");
+                    let task = context.task_ctx();
+                    let back = physical_plan_from_bytes_with_extension_codec(&bytes, &task, &codec).expect("decodes");
+                    let again =
+                        physical_plan_to_bytes_with_extension_codec(Arc::clone(&back), &codec).expect("encodes");
+                    assert_eq!(bytes, again, "{what}");
+                    assert_eq!(node.schema(), back.schema(), "{what}");
+                    let statistics = statistics_of(&node);
+                    assert_eq!(statistics, statistics_of(&back), "{what}");
+                    known += usize::from(statistics.num_rows.get_value().is_some());
+                    let here = by_partition(&node, &context).await;
+                    // a node that another process runs is run twice when that process fails
+                    assert_eq!(here, by_partition(&back, &worker).await, "{what}");
+                    assert_eq!(here, by_partition(&back, &worker).await, "{what}, once more");
+                    seen.push_str(&displayable(node.as_ref()).indent(false).to_string());
+                }
+            }
+        }
+    }
+    for word in ["ReadExec:", "DataSourceExec:", "limit=3", "fetch=3", "$audit_log", "$delta", "$changelog", "$ro"] {
+        assert!(seen.contains(word), "no node shows {word}:\n{seen}");
+    }
+    assert!(known > 20, "{known} nodes know their rows");
+}
+
+#[tokio::test]
+async fn casts_use_the_zone_of_the_session_that_planned() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut table =
+        TableBuilder::create(dir.path(), "d", "t", &TableSpec::new(&[("at", "TIMESTAMP(3)")])).expect("creates");
+    table.append(&[json!({"at": "2026-04-16T10:00:00.000"})]).expect("appends");
+    table.alter(&SchemaChange::Retype("at", "TIMESTAMP(3) WITH LOCAL TIME ZONE")).expect("alters");
+    let lake = latest(dir.path(), "d", "t").await.expect("pins");
+    let codec = LakeCodec::new(QueryEnv::new(), vec![Arc::clone(lake.pin().table.storage())]);
+    let context = session(PLAIN);
+    context.register_table("t", Arc::new(lake)).expect("registers");
+    context.sql("SET datafusion.execution.time_zone = '+08:00'").await.expect("sets");
+    let sql = "SELECT CAST(at AS BIGINT) FROM t";
+    let (here, there, _) = through_bytes(&context, &codec, sql).await;
+    assert_eq!(here, there);
+    let ten_in_utc = chrono::DateTime::parse_from_rfc3339("2026-04-16T10:00:00+08:00").expect("a time");
+    assert_eq!(rows(&context, sql).await.expect("runs"), [ten_in_utc.timestamp_millis().to_string()]);
 }
 
 #[tokio::test]
