@@ -154,7 +154,8 @@ pub(crate) async fn read_manifests(
             *slot = Some(manifest);
         }
     }
-    let manifests = manifests.into_iter().flatten().collect();
+    let manifests = manifests.into_iter().collect::<Option<Vec<_>>>();
+    let manifests = manifests.ok_or_else(|| Error::internal("a manifest was asked for and not read"))?;
     Ok(ManifestsRead { manifests, cached })
 }
 

@@ -27,6 +27,6 @@ pub mod zone;
 pub use fingerprint::{Fingerprint, SnapshotFingerprint};
 pub use pin::Pin;
 pub use table::{MAIN_BRANCH, Table, TableIdent};
-pub use timestamp::parse_timestamp;
+pub use timestamp::{parse_timestamp, refuse_number};
 pub use travel::PinRequest;
 pub use zone::SessionZone;

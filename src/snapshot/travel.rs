@@ -25,8 +25,6 @@ use crate::error::{Error, Result};
 use crate::spec::options::ChangelogProducer;
 use crate::spec::{CommitKind, CoreOptions, Snapshot, SnapshotId};
 
-pub use super::timestamp::{parse_timestamp, refuse_number};
-
 /// Which state of a table is meant.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]

@@ -12,7 +12,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::error::{Error, Result};
-use crate::snapshot::{SessionZone, parse_timestamp};
+use crate::snapshot::{SessionZone, parse_timestamp, refuse_number};
 use crate::storage::env::now_millis;
 
 /// An integer literal, with or without sign.
@@ -83,7 +83,7 @@ pub(crate) fn evaluate(state: &SessionState, expr: &SqlExpr) -> Result<ScalarVal
 /// the start of their day; numbers are refused, because engines disagree on their unit.
 pub(crate) fn instant(state: &SessionState, expr: &SqlExpr, zone: &SessionZone) -> Result<i64> {
     if let Some(number) = number(expr) {
-        return Err(bare_number(&number, zone));
+        return Err(refuse_number(&number, zone));
     }
     if let Some(text) = text(expr) {
         return parse_timestamp(text, zone);
@@ -116,7 +116,7 @@ fn scalar_instant(value: &ScalarValue, zone: &SessionZone) -> Option<Result<i64>
             return Some(t.as_deref().map_or_else(null, |t| parse_timestamp(t, zone)));
         }
         ScalarValue::Null => return Some(null()),
-        number if number.data_type().is_numeric() => return Some(Err(bare_number(&number.to_string(), zone))),
+        number if number.data_type().is_numeric() => return Some(Err(refuse_number(&number.to_string(), zone))),
         _ => return None,
     };
     let Some(units) = units else { return Some(null()) };
@@ -138,22 +138,4 @@ fn wall_clock(millis: i64, zone: &SessionZone) -> Result<i64> {
         .format("%Y-%m-%d %H:%M:%S%.3f")
         .to_string();
     parse_timestamp(&text, zone)
-}
-
-/// Why a bare number is no time, with both readings.
-fn bare_number(number: &str, zone: &SessionZone) -> Error {
-    let error = Error::invalid(format!("{number} is not a time: engines disagree on the unit of a bare number"))
-        .with_code("AmbiguousTimestamp");
-    match number.parse::<i64>() {
-        Ok(value) => {
-            let reading = |millis: Option<i64>, unit: &str| match millis {
-                Some(millis) => format!("for {unit} write TIMESTAMP AS OF '{}'", zone.show(millis)),
-                None => format!("as {unit} it is out of range"),
-            };
-            let seconds = reading(value.checked_mul(1_000).filter(|m| m.abs() < 253_402_300_800_000), "seconds");
-            let millis = reading(Some(value).filter(|m| m.abs() < 253_402_300_800_000), "milliseconds");
-            error.with_hint(format!("{seconds}; {millis}"))
-        }
-        Err(_) => error.with_hint("write TIMESTAMP AS OF '2026-04-16 10:00:00+08:00'"),
-    }
 }

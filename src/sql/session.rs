@@ -3,6 +3,7 @@
 mod lookups;
 mod pins;
 
+use std::path::{Component, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -505,7 +506,7 @@ impl Session {
     }
 
     fn factor(&self, text: &str) -> Result<TableFactor> {
-        statements::factor_of(prefixed(text)?)
+        statements::factor_of(one(text)?)
     }
 
     fn done(&self, word: impl Into<String>, pins: Vec<PinLine>, notices: Vec<String>) -> StatementResult {
@@ -570,8 +571,10 @@ impl Session {
                 .with_code("TableExists")
                 .with_hint("choose another name")
         };
-        if run.statement.table(database, name).await.is_ok() {
-            return Err(taken("table"));
+        match run.statement.table(database, name).await {
+            Ok(_) => return Err(taken("table")),
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
         }
         if !replace && !if_not && self.settings().local(database, name).is_some() {
             return Err(taken("view or temporary table").with_hint("use CREATE OR REPLACE VIEW, or drop it first"));
@@ -581,21 +584,41 @@ impl Session {
 
     /// Copies go anywhere but into the warehouse.
     fn check_copy(&self, target: &str) -> Result<()> {
-        let absolute = |text: &str| {
-            if text.contains("://") {
-                return text.trim_start_matches("file://").to_string();
+        let inside = match (local_path(target), local_path(self.warehouse.url())) {
+            (Some(target), Some(own)) => target.starts_with(own),
+            (None, None) => {
+                let own = self.warehouse.url().trim_end_matches('/');
+                target.strip_prefix(own).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
             }
-            std::path::absolute(text).map_or_else(|_| text.to_string(), |path| path.to_string_lossy().into_owned())
+            _ => false,
         };
-        let (target, own) = (absolute(target), absolute(self.warehouse.url()));
-        let own = own.trim_end_matches('/');
-        if target == own || target.strip_prefix(own).is_some_and(|rest| rest.starts_with('/')) {
+        if inside {
             return Err(Error::unsupported("COPY would write into the warehouse, and writing comes later")
                 .with_code("ReadOnly")
                 .with_hint("choose a target outside of it"));
         }
         Ok(())
     }
+}
+
+/// The place on the local disk that a path or URL names, links followed as far as it exists; None for other stores.
+fn local_path(text: &str) -> Option<PathBuf> {
+    let path = match text.contains("://") {
+        true => url::Url::parse(text).ok().filter(|url| url.scheme() == "file")?.to_file_path().ok()?,
+        false => std::path::absolute(text).ok()?,
+    };
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(plain.pop()),
+            part => plain.push(part),
+        }
+    }
+    let known = plain.ancestors().find_map(|known| Some((known, known.canonicalize().ok()?)));
+    Some(match known {
+        Some((known, real)) => real.join(plain.strip_prefix(known).ok()?),
+        None => plain,
+    })
 }
 
 /// A statement under way.
@@ -636,11 +659,6 @@ fn one(sql: &str) -> Result<Vec<datafusion::sql::sqlparser::tokenizer::TokenWith
         (None, _) => Err(Error::invalid("there is no statement").with_code("Syntax")),
         _ => Err(Error::invalid("one statement was expected, there are several").with_code("Syntax")),
     }
-}
-
-/// The tokens of a table reference.
-fn prefixed(text: &str) -> Result<Vec<datafusion::sql::sqlparser::tokenizer::TokenWithSpan>> {
-    one(text)
 }
 
 fn rows(batch: RecordBatch, pins: Vec<PinLine>, notices: Vec<String>) -> StatementResult {

@@ -9,7 +9,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::{PinLine, Session, SessionConfig, StatementKind, StatementResult, Warehouse};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::testing::builder::{FileSpec, SchemaChange, TableBuilder, TableSpec};
 use crate::testing::golden;
 
@@ -271,6 +271,29 @@ async fn pins_are_shown_and_looked_at_again() {
 }
 
 #[tokio::test]
+async fn pins_are_made_and_undone_together_or_not_at_all() {
+    let (dir, _table) = three_snapshots();
+    let session = session_of(&dir).await;
+    let pinned = || session.session_pins().iter().map(|pin| pin.snapshot_id).collect::<Vec<_>>();
+    rows(&session, "PIN TABLE t AT (VERSION => 1)").await;
+    assert_eq!(code(&session, "PIN TABLES t, gone").await, "TableNotFound");
+    assert_eq!(pinned(), [Some(1)]);
+    assert_eq!(code(&session, "UNPIN TABLES t, gone").await, "NotPinned");
+    assert_eq!(pinned(), [Some(1)]);
+    rows(&session, "PIN TABLES t").await;
+    assert_eq!(pinned(), [Some(3)], "without a clause: what is the latest now");
+}
+
+#[tokio::test]
+async fn a_view_never_hides_a_table_that_cannot_be_read() {
+    let (dir, _table) = three_snapshots();
+    std::fs::write(dir.path().join("pay.db/t/schema/schema-0"), "{").unwrap();
+    let session = session_of(&dir).await;
+    assert_eq!(code(&session, "CREATE VIEW t AS SELECT 1 AS one").await, "TableExists");
+    assert_eq!(ask(&session, "SELECT * FROM t").await.unwrap_err().kind(), ErrorKind::Corrupt);
+}
+
+#[tokio::test]
 async fn what_cannot_travel_says_so() {
     let (dir, _table) = three_snapshots();
     let session = session_of(&dir).await;
@@ -311,9 +334,20 @@ async fn writing_is_refused_by_name() {
     ] {
         assert_eq!(code(&session, sql).await, "ReadOnly", "{sql}");
     }
-    let into = format!("COPY t TO '{}/pay.db/t/x.parquet' STORED AS PARQUET", dir.path().display());
-    assert_eq!(code(&session, &into).await, "ReadOnly");
     let out = tempfile::tempdir().unwrap();
+    let (own, link) = (dir.path().display(), out.path().join("link"));
+    std::os::unix::fs::symlink(dir.path(), &link).unwrap();
+    let name = dir.path().file_name().unwrap().to_string_lossy();
+    for target in [
+        format!("{own}/pay.db/t"),
+        format!("file://{own}/x"),
+        format!("{own}/../{name}/x"),
+        format!("{own}/pay.db/../x"),
+        format!("{}/x", link.display()),
+    ] {
+        let into = format!("COPY t TO '{target}.parquet' STORED AS PARQUET");
+        assert_eq!(code(&session, &into).await, "ReadOnly", "{target}");
+    }
     let copy = format!("COPY (SELECT * FROM t VERSION AS OF 1) TO '{}/x.csv' STORED AS CSV", out.path().display());
     assert_eq!(rows(&session, &copy).await, ["2"]);
     assert_eq!(rows(&session, "SELECT count(*) FROM t").await, ["2"]);

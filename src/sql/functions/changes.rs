@@ -126,7 +126,7 @@ async fn by_version(
         let ids = (first.snapshot.id.0, second.snapshot.id.0);
         let by_ids = options.get("incremental-between-tag-to-snapshot").is_some_and(|v| v.eq_ignore_ascii_case("true"));
         if by_ids {
-            let mode = resolve_mode(statement, table, mode).await?;
+            let mode = resolve_mode(table, mode).await?;
             return changes(statement, table, ids.0, ids.1, mode, kinds, rest).await;
         }
         if ids.0 > ids.1 {
@@ -146,7 +146,7 @@ async fn by_version(
         })
     };
     let (from, to) = (number(from)?, number(to)?);
-    let mode = resolve_mode(statement, table, mode).await?;
+    let mode = resolve_mode(table, mode).await?;
     changes(statement, table, from, to, mode, kinds, rest).await
 }
 
@@ -170,7 +170,7 @@ async fn by_time(
             .with_code("BadOption")
             .with_context("option", "incremental-between-timestamp"));
     }
-    let mode = resolve_mode(statement, table, mode).await?;
+    let mode = resolve_mode(table, mode).await?;
     let snapshots = table.snapshots().await?;
     let (Some(first), Some(last)) = (snapshots.iter().min_by_key(|s| s.id), snapshots.iter().max_by_key(|s| s.id))
     else {
@@ -191,11 +191,10 @@ async fn by_time(
     changes(statement, table, start.unwrap_or(first.id.0 - 1), end, mode, kinds, rest).await
 }
 
-async fn resolve_mode(statement: &Arc<Statement>, table: &Arc<Table>, mode: Option<Mode>) -> Result<Mode> {
+async fn resolve_mode(table: &Arc<Table>, mode: Option<Mode>) -> Result<Mode> {
     if let Some(mode) = mode {
         return Ok(mode);
     }
-    let _ = statement;
     let options = crate::spec::CoreOptions::parse(&table.latest_schema().await?.options)?;
     Ok(if options.changelog_producer == ChangelogProducer::None { Mode::Delta } else { Mode::Changelog })
 }

@@ -4,7 +4,7 @@ use arrow::array::AsArray;
 use arrow::datatypes::Int64Type;
 use datafusion::dataframe::DataFrame;
 
-use super::{Session, count_all, prefixed};
+use super::{Session, count_all, one};
 use crate::error::{Error, Result};
 use crate::query::{LakeTable, ScanLog};
 use crate::recon::accounting::{Accounting, AccountingOptions, account};
@@ -89,7 +89,7 @@ impl Session {
     pub async fn counts(&self, table: &str, condition: Option<&str>) -> Result<(PinLine, Accounting)> {
         let run = self.begin(ScanLog::new(), Vec::new())?;
         let mut notices = Vec::new();
-        let tokens = rewrite(prefixed(table)?, &mut notices)?;
+        let tokens = rewrite(one(table)?, &mut notices)?;
         let factor = statements::factor_of(tokens)?;
         let provider = self.relation(&run, factor).await?;
         let Some(lake) = provider.downcast_ref::<LakeTable>() else {
@@ -107,7 +107,8 @@ impl Session {
             let batches = counted.filter(filter)?.aggregate(vec![], vec![count_all()])?.collect().await?;
             let count =
                 batches.first().and_then(|b| b.columns().first()).and_then(|c| c.as_primitive_opt::<Int64Type>());
-            accounting.matching = count.and_then(|c| c.values().first()).and_then(|n| u64::try_from(*n).ok());
+            let count = count.and_then(|c| c.values().first()).and_then(|n| u64::try_from(*n).ok());
+            accounting.matching = Some(count.ok_or_else(|| Error::internal("a count has no number"))?);
         }
         let session = run.statement.used().iter().any(|used| used.session);
         Ok((pin::line(lake.pin(), run.statement.zone(), session), accounting))

@@ -9,6 +9,7 @@ use crate::snapshot::nearest::known_names;
 use crate::sql::names::{TableName, split_selector};
 use crate::sql::result::{PinLine, StatementResult};
 use crate::sql::selector::Selection;
+use crate::sql::settings::SessionPin;
 use crate::sql::statements::{PinCommand, Target, name_of, pin};
 use crate::sql::travel;
 
@@ -50,6 +51,29 @@ impl Session {
                 }
             }
         }
+        // all or none: what makes way for a new pin comes back when one cannot be made
+        let mut aside = Vec::new();
+        let held = self.resolve(run, wanted, &mut aside).await;
+        let mut pins = self.settings().pins.write();
+        match held {
+            Ok(held) => pins.extend(held),
+            Err(error) => {
+                pins.extend(aside);
+                return Err(error);
+            }
+        }
+        drop(pins);
+        Ok(self.done("PIN", run.lines(true), run.notices()))
+    }
+
+    /// Pins of tables by name. A pin without a choice of its own is of what is the latest now, so the session's pin of
+    /// that table is set aside first.
+    async fn resolve(
+        &self,
+        run: &Run,
+        wanted: Vec<(String, String, Selection)>,
+        aside: &mut Vec<(TableIdent, SessionPin)>,
+    ) -> Result<Vec<(TableIdent, SessionPin)>> {
         let mut held = Vec::new();
         for (database, name, selection) in wanted {
             let parts = TableName::parse(&name);
@@ -59,27 +83,15 @@ impl Session {
                 );
             }
             let table = run.statement.table(&database, &name).await?;
-            // a pin made without a clause fixes what is the latest now
-            let pin = if selection.chooses() {
-                run.statement.pin(&table, &selection).await?
-            } else {
+            if !selection.chooses() {
                 let previous = self.settings().pins.write().shift_remove(table.ident());
-                let pinned = run.statement.pin(&table, &selection).await;
-                if let (Err(_), Some(previous)) = (&pinned, previous) {
-                    self.settings().pins.write().insert(table.ident().clone(), previous);
-                }
-                pinned?
-            };
+                aside.extend(previous.map(|previous| (table.ident().clone(), previous)));
+            }
+            let pin = run.statement.pin(&table, &selection).await?;
             let said = if selection.chooses() { selection.suffix() } else { "latest".to_string() };
             held.push((table.ident().clone(), pin::held(&pin, said)));
         }
-        // all or none
-        let mut pins = self.settings().pins.write();
-        for (ident, one) in held {
-            pins.insert(ident, one);
-        }
-        drop(pins);
-        Ok(self.done("PIN", run.lines(true), run.notices()))
+        Ok(held)
     }
 
     pub(super) async fn unpin(&self, run: &Run, target: Option<Target>) -> Result<StatementResult> {
@@ -90,12 +102,13 @@ impl Session {
                 self.settings().pins.write().retain(|ident, _| ident.database != database);
             }
             Some(Target::Tables(factors)) => {
+                let mut known = Vec::new();
                 for factor in factors {
                     let Some(name) = name_of(&factor) else { continue };
                     let (database, table) = self.table_name(name)?;
                     let ident = self.pinned_ident(run, &database, &table).await;
-                    let removed = ident.and_then(|ident| self.settings().pins.write().shift_remove(&ident));
-                    if removed.is_none() {
+                    let ident = ident.filter(|ident| self.settings().pins.read().contains_key(ident));
+                    let Some(ident) = ident else {
                         let pinned: Vec<String> =
                             self.settings().pins.read().keys().map(|i| format!("{}.{}", i.database, i.table)).collect();
                         return Err(Error::not_found(format!("{database}.{table} is not pinned"))
@@ -105,8 +118,10 @@ impl Session {
                                 &format!("{database}.{table}"),
                                 pinned.iter().map(String::as_str),
                             )));
-                    }
+                    };
+                    known.push(ident);
                 }
+                self.settings().pins.write().retain(|ident, _| !known.contains(ident));
             }
         }
         Ok(self.done("UNPIN", Vec::new(), run.notices()))
