@@ -42,12 +42,7 @@ async fn run(batch: u64) -> Result<Outcome, String> {
         return Ok(Outcome::Skipped("the Java oracle is not set up (sqllogictest/oracle/setup.sh)".into()));
     };
     let work = tempfile::tempdir().map_err(|e| e.to_string())?;
-    let side = Side {
-        name: "random",
-        warehouse: work.path().join("warehouse"),
-        expected: work.path().join("expected"),
-        options: Default::default(),
-    };
+    let side = Side::made(work.path());
     let mut steps = Vec::new();
     let mut names = Vec::new();
     for n in batch * BATCH..((batch + 1) * BATCH).min(tables()) {

@@ -85,12 +85,7 @@ async fn run() -> Result<Outcome, String> {
         return Ok(Outcome::Skipped("the Java oracle is not set up (sqllogictest/oracle/setup.sh)".into()));
     };
     let work = tempfile::tempdir().map_err(|e| e.to_string())?;
-    let side = Side {
-        name: "random",
-        warehouse: work.path().join("warehouse"),
-        expected: work.path().join("expected"),
-        options: Default::default(),
-    };
+    let side = Side::made(work.path());
     build(&side.warehouse).map_err(|e| format!("{e:?}"))?;
     let tables = ["runs", "plain", "vectors"];
     let steps = work.path().join("steps.jsonl");
