@@ -176,12 +176,9 @@ impl Reader {
     /// The stream of changes: each snapshot's own changes, with row kinds; also of snapshots that change nothing.
     async fn check_changelog(&self, file: &str) -> Result<Verdict, String> {
         let lines = self.lines(file)?;
-        let kept = self.lines("snapshots.jsonl")?;
-        let snapshots: BTreeSet<i64> = kept
-            .iter()
-            .filter_map(|line| line["id"].as_i64())
-            .chain(lines.iter().filter_map(|line| line["_SNAPSHOT"].as_i64()))
-            .collect();
+        let files = super::names(&self.expected)?;
+        let kept = files.iter().filter_map(|f| f.strip_prefix("snapshot-")?.strip_suffix(".jsonl")?.parse().ok());
+        let snapshots: BTreeSet<i64> = lines.iter().filter_map(|line| line["_SNAPSHOT"].as_i64()).chain(kept).collect();
         let mut verdict = Verdict::Equal;
         for id in snapshots {
             let mine: Vec<Value> = lines.iter().filter(|l| l["_SNAPSHOT"].as_i64() == Some(id)).cloned().collect();
