@@ -19,12 +19,8 @@ impl Planner<'_> {
         };
         self.stages.by_limit = limited.len() as u64;
         let mut order: Vec<usize> = (0..self.units.len()).collect();
-        let compare = |one: &Unit, other: &Unit| {
-            let values = one.partition.iter().zip(other.partition.iter()).map(|(one, other)| one.key_cmp(other));
-            values.fold(std::cmp::Ordering::Equal, |so_far, next| so_far.then(next)).then(one.bucket.cmp(&other.bucket))
-        };
         order.sort_by(|one, other| match (self.units.get(*one), self.units.get(*other)) {
-            (Some(one), Some(other)) => compare(one, other),
+            (Some(one), Some(other)) => one.place_cmp(other),
             _ => std::cmp::Ordering::Equal,
         });
         // numbers of the sections, in the order of the plan

@@ -4,16 +4,19 @@
 //! added. Changelog: the changelog files of all snapshots but OVERWRITE. Both are read unmerged and nothing is hidden by
 //! level. A diff compares the final rows of two pins, bucket by bucket.
 
+use std::cmp::Ordering;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use datafusion::logical_expr::Expr;
 
 use super::filters::{Filters, Reach};
-use super::plan::{ChangeRange, PlannedFile, ScanEnv, ScanKind, ScanPlan, ScanRequest, Section, Unit};
+use super::plan::{ChangeRange, PlannedFile, ScanEnv, ScanKind, ScanPlan, ScanRequest, Section, SectionClass, Unit};
 use crate::error::{Error, ErrorKind, Result};
 use crate::snapshot::{Pin, Table};
 use crate::spec::options::ChangelogProducer;
 use crate::spec::{Bucket, CommitKind, CoreOptions, Datum, Snapshot, SnapshotId};
+use crate::storage::Location;
 
 /// A manifest list of changes and the snapshot it belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -142,20 +145,7 @@ pub async fn plan_diff(start: &Arc<Pin>, end: &Arc<Pin>, filters: &[Expr], env: 
     let (start_request, end_request) = (start_request?, end_request?);
     let (mut start, mut end) =
         futures::try_join!(super::plan(start, &start_request, env), super::plan(end, &end_request, env))?;
-    let mut buckets: Vec<(Option<Unit>, Option<Unit>)> = Vec::new();
-    for unit in std::mem::take(&mut start.units) {
-        buckets.push((Some(unit), None));
-    }
-    for unit in std::mem::take(&mut end.units) {
-        let place = buckets.iter_mut().find(|(one, other)| {
-            other.is_none()
-                && one.as_ref().is_some_and(|one| one.partition == unit.partition && one.bucket == unit.bucket)
-        });
-        match place {
-            Some((_, slot)) => *slot = Some(unit),
-            None => buckets.push((None, Some(unit))),
-        }
-    }
+    let buckets = paired(std::mem::take(&mut start.units), std::mem::take(&mut end.units));
     if keyed && end.pin.options.bucket != -1 {
         check_bucket_counts(&buckets, &end.pin)?;
     }
@@ -164,10 +154,7 @@ pub async fn plan_diff(start: &Arc<Pin>, end: &Arc<Pin>, filters: &[Expr], env: 
         .into_iter()
         .filter_map(|(start, end)| {
             let (start, end) = match (start, end) {
-                (Some(one), Some(other)) => {
-                    let (one, other) = without_common(one, other, keyed, &mut common_files);
-                    (one, other)
-                }
+                (Some(one), Some(other)) => without_common(one, other, keyed, &mut common_files),
                 sides => sides,
             };
             let shown = start.as_ref().or(end.as_ref())?;
@@ -177,17 +164,38 @@ pub async fn plan_diff(start: &Arc<Pin>, end: &Arc<Pin>, filters: &[Expr], env: 
     Ok(DiffPlan { start, end, buckets, common_files })
 }
 
+/// What two plans have of one bucket.
+type Sides = (Option<Unit>, Option<Unit>);
+
+/// The units of two plans, those of the same bucket side by side. Plans have their units in order.
+fn paired(start: Vec<Unit>, end: Vec<Unit>) -> Vec<Sides> {
+    let (mut start, mut end) = (start.into_iter().peekable(), end.into_iter().peekable());
+    let mut pairs = Vec::new();
+    loop {
+        let order = match (start.peek(), end.peek()) {
+            (None, None) => return pairs,
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (Some(one), Some(other)) => one.place_cmp(other),
+        };
+        let one = if order.is_le() { start.next() } else { None };
+        let other = if order.is_ge() { end.next() } else { None };
+        pairs.push((one, other));
+    }
+}
+
 /// Rows that moved to another bucket would look deleted in one and new in the other.
-fn check_bucket_counts(buckets: &[(Option<Unit>, Option<Unit>)], pin: &Pin) -> Result<()> {
-    let count = |unit: &Option<Unit>| unit.as_ref().filter(|unit| unit.total_buckets >= 0).map(|u| u.total_buckets);
-    for (start, _) in buckets.iter().filter(|(start, _)| start.is_some()) {
-        let Some(partition) = start.as_ref().map(|unit| &unit.partition) else { continue };
-        let mut ends = buckets.iter().filter_map(|(_, end)| end.as_ref()).filter(|unit| unit.partition == *partition);
-        let Some(before) = count(start) else { continue };
-        if let Some(after) = ends.find(|unit| unit.total_buckets >= 0 && unit.total_buckets != before) {
+fn check_bucket_counts(buckets: &[Sides], pin: &Pin) -> Result<()> {
+    let partition = |sides: &Sides| sides.0.as_ref().or(sides.1.as_ref()).map(|unit| Arc::clone(&unit.partition));
+    for partition in buckets.chunk_by(|one, other| partition(one) == partition(other)) {
+        let counts = |side: fn(&Sides) -> Option<&Unit>| -> BTreeSet<i32> {
+            partition.iter().filter_map(side).map(|unit| unit.total_buckets).filter(|count| *count >= 0).collect()
+        };
+        let (before, after) = (counts(|sides| sides.0.as_ref()), counts(|sides| sides.1.as_ref()));
+        let changed = before.iter().find_map(|one| Some((one, after.iter().find(|other| *other != one)?)));
+        if let Some((before, after)) = changed {
             return Err(Error::unsupported(format!(
-                "a partition has {before} buckets at the start and {} at the end",
-                after.total_buckets
+                "a partition has {before} buckets at the start and {after} at the end"
             ))
             .with_code("BucketsChanged")
             .with_context("table", pin.table.name())
@@ -197,55 +205,45 @@ fn check_bucket_counts(buckets: &[(Option<Unit>, Option<Unit>)], pin: &Pin) -> R
     Ok(())
 }
 
-fn same_file(one: &PlannedFile, other: &PlannedFile) -> bool {
-    let vector = |file: &PlannedFile| {
-        file.deletion.as_ref().map(|vector| (vector.location.clone(), vector.offset, vector.length))
-    };
-    one.location == other.location && one.entry.file.level == other.entry.file.level && vector(one) == vector(other)
+/// What makes a file give the same rows on both sides: where it is, its level, its vector.
+type FileKey = (Location, i32, Option<(Location, i32, i32)>);
+
+fn file_key(file: &PlannedFile) -> FileKey {
+    let vector = file.deletion.as_ref().map(|vector| (vector.location.clone(), vector.offset, vector.length));
+    (file.location.clone(), file.entry.file.level, vector)
 }
 
-fn same_section(one: &Section, other: &Section) -> bool {
-    one.class == other.class
-        && one.runs.len() == other.runs.len()
-        && one.runs.iter().zip(&other.runs).all(|(one, other)| {
-            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| same_file(one, other))
-        })
+/// What makes a section give the same rows on both sides: it holds all of its keys.
+fn section_key(section: &Section) -> (SectionClass, Vec<Vec<FileKey>>) {
+    let runs = section.runs.iter().map(|run| run.iter().map(|file| file_key(file)).collect()).collect();
+    (section.class, runs)
 }
 
-/// The two sides without what they have in common.
-fn without_common(one: Unit, other: Unit, keyed: bool, common: &mut u64) -> (Option<Unit>, Option<Unit>) {
-    let (mut one, mut other) = (one, other);
+/// The two sides without what they have in common: sections, or files of an append table.
+fn without_common(mut one: Unit, mut other: Unit, keyed: bool, common: &mut u64) -> (Option<Unit>, Option<Unit>) {
     if keyed {
-        // a section holds all of its keys, so equal sections give equal rows
-        let shared: Vec<bool> = one
-            .sections
-            .iter()
-            .map(|section| other.sections.iter().any(|candidate| same_section(section, candidate)))
-            .collect();
-        let mut gone: Vec<Section> = Vec::new();
-        let mut flags = shared.into_iter();
+        let keys = |unit: &Unit| unit.sections.iter().map(section_key).collect::<HashSet<_>>();
+        let (mine, theirs) = (keys(&one), keys(&other));
         one.sections.retain(|section| {
-            let same = flags.next().unwrap_or(false);
-            if same {
-                gone.push(section.clone());
+            let shared = theirs.contains(&section_key(section));
+            if shared {
+                *common += section.files().count() as u64;
             }
-            !same
+            !shared
         });
-        other.sections.retain(|section| !gone.iter().any(|known| same_section(known, section)));
-        *common += gone.iter().map(|section| section.files().count() as u64).sum::<u64>();
+        other.sections.retain(|section| !mine.contains(&section_key(section)));
     } else {
-        let mut shared: Vec<Arc<PlannedFile>> = Vec::new();
-        for file in one.sections.iter().flat_map(Section::files) {
-            if other.sections.iter().flat_map(Section::files).any(|candidate| same_file(file, candidate)) {
-                shared.push(Arc::clone(file));
-            }
-        }
-        for unit in [&mut one, &mut other] {
+        let keys = |unit: &Unit| {
+            unit.sections.iter().flat_map(Section::files).map(|file| file_key(file)).collect::<HashSet<_>>()
+        };
+        let (mine, theirs) = (keys(&one), keys(&other));
+        let before = one.sections.iter().flat_map(Section::files).count();
+        for (unit, elsewhere) in [(&mut one, &theirs), (&mut other, &mine)] {
             for run in unit.sections.iter_mut().flat_map(|section| &mut section.runs) {
-                run.retain(|file| !shared.iter().any(|known| same_file(known, file)));
+                run.retain(|file| !elsewhere.contains(&file_key(file)));
             }
         }
-        *common += shared.len() as u64;
+        *common += (before - one.sections.iter().flat_map(Section::files).count()) as u64;
     }
     let rest = |mut unit: Unit| {
         for section in &mut unit.sections {

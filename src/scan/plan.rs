@@ -1,5 +1,6 @@
 //! What a plan is made of.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use datafusion::common::config::ConfigOptions;
@@ -193,6 +194,14 @@ pub struct Unit {
     pub sections: Vec<Section>,
 }
 
+impl Unit {
+    /// The order of units in a plan: by partition, then by bucket.
+    pub(super) fn place_cmp(&self, other: &Self) -> Ordering {
+        let values = self.partition.iter().zip(other.partition.iter()).map(|(one, other)| one.key_cmp(other));
+        values.fold(Ordering::Equal, Ordering::then).then(self.bucket.cmp(&other.bucket))
+    }
+}
+
 /// How a file is read, or that it is not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileRead {
@@ -303,26 +312,6 @@ pub struct ScanPlan {
 }
 
 impl ScanPlan {
-    /// Rows of the result per partition, when metadata proves all of them; partitions without rows are left out.
-    pub fn exact_partition_counts(&self) -> Option<Vec<(Arc<[Datum]>, u64)>> {
-        self.exact_row_count?;
-        let mut counts: Vec<(Arc<[Datum]>, u64)> = Vec::new();
-        for unit in &self.units {
-            let mut rows = 0u64;
-            for section in &unit.sections {
-                rows = rows.checked_add(section.exact_rows()?)?;
-            }
-            if rows == 0 {
-                continue;
-            }
-            match counts.iter_mut().find(|(partition, _)| *partition == unit.partition) {
-                Some((_, sum)) => *sum = sum.checked_add(rows)?,
-                None => counts.push((Arc::clone(&unit.partition), rows)),
-            }
-        }
-        Some(counts)
-    }
-
     /// All sections, unit by unit.
     pub fn sections(&self) -> impl Iterator<Item = (&Unit, &Section)> {
         self.units.iter().flat_map(|unit| unit.sections.iter().map(move |section| (unit, section)))

@@ -179,8 +179,6 @@ async fn golden_row_counts_from_metadata_are_the_rows() {
                         Some(count) => {
                             proven += 1;
                             assert_eq!(count, lines(&path).len() as u64, "{name}, snapshot {snapshot}");
-                            let partitions = found.exact_partition_counts().unwrap();
-                            assert_eq!(partitions.iter().map(|(_, rows)| rows).sum::<u64>(), count);
                         }
                         None => unproven += 1,
                     },
