@@ -17,8 +17,8 @@ mod tests {
 
     use crate::file::{FileEnv, FileTask, OutputColumn, open, output_schema};
     use crate::spec::arrow_types::datum_at;
-    use crate::spec::manifest::{decode_manifest, decode_manifest_list};
-    use crate::spec::{DataType, Datum, FieldType, FileKind, ManifestEntry, Snapshot, SnapshotId, TableSchema};
+    use crate::spec::manifest::{decode_manifest, decode_manifest_list, live};
+    use crate::spec::{DataType, Datum, FieldType, ManifestEntry, Snapshot, SnapshotId, TableSchema};
     use crate::storage::Storage;
     use crate::testing::golden;
 
@@ -57,17 +57,15 @@ mod tests {
         }
 
         fn live_files(&self, snapshot: &Snapshot) -> Vec<ManifestEntry> {
-            let mut live = Vec::new();
+            let mut all = Vec::new();
             for list in [&snapshot.base_manifest_list, &snapshot.delta_manifest_list] {
                 let bytes = fs::read(self.path.join("manifest").join(list)).unwrap();
                 for meta in decode_manifest_list(&bytes, list).unwrap() {
                     let bytes = fs::read(self.path.join("manifest").join(&meta.file_name)).unwrap();
-                    live.extend(decode_manifest(&bytes, &meta.file_name).unwrap());
+                    all.extend(decode_manifest(&bytes, &meta.file_name).unwrap());
                 }
             }
-            let deleted: Vec<_> = live.iter().filter(|e| e.kind == FileKind::Delete).map(|e| e.identity()).collect();
-            live.retain(|e| e.kind == FileKind::Add && !deleted.contains(&e.identity()));
-            live
+            live(all.iter()).into_iter().cloned().collect()
         }
 
         fn task(&self, entry: &ManifestEntry, schema: &TableSchema, columns: Vec<OutputColumn>) -> FileTask {

@@ -19,10 +19,10 @@ mod tests {
         KeyFile, MergeOptions, MergeRules, RunInput, Unbounded, merge_runs, runs_of_one_level, sections, select,
     };
     use crate::spec::arrow_types::arrow_field;
-    use crate::spec::manifest::{decode_manifest, decode_manifest_list};
+    use crate::spec::manifest::{decode_manifest, decode_manifest_list, live};
     use crate::spec::options::MergeEngine;
     use crate::spec::partition_path::{bucket_dir, partition_dir};
-    use crate::spec::{CoreOptions, DataType, Datum, FileKind, ManifestEntry, Snapshot, TableSchema};
+    use crate::spec::{CoreOptions, DataType, Datum, ManifestEntry, Snapshot, TableSchema};
     use crate::testing::golden;
     use crate::testing::naive::{Value, from_array, to_array};
 
@@ -109,18 +109,13 @@ mod tests {
             let read = |name: &str| fs::read(manifest.join(name)).unwrap();
             let bytes = fs::read(self.root.join(format!("snapshot/snapshot-{snapshot}"))).unwrap();
             let snapshot = Snapshot::from_json(&bytes).unwrap();
-            let mut live = BTreeMap::new();
+            let mut all = Vec::new();
             for list in [&snapshot.base_manifest_list, &snapshot.delta_manifest_list] {
                 for meta in decode_manifest_list(&read(list), list).unwrap() {
-                    for entry in decode_manifest(&read(&meta.file_name), &meta.file_name).unwrap() {
-                        match entry.kind {
-                            FileKind::Add => live.insert(entry.identity(), entry),
-                            FileKind::Delete => live.remove(&entry.identity()),
-                        };
-                    }
+                    all.extend(decode_manifest(&read(&meta.file_name), &meta.file_name).unwrap());
                 }
             }
-            live.into_values().collect()
+            live(all.iter()).into_iter().cloned().collect()
         }
 
         /// The columns `columns`, sequence number and kind of a data file.

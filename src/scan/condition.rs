@@ -295,7 +295,7 @@ impl<'a> Conditions<'a> {
             Expr::Alias(alias) => self.operand(&alias.expr),
             Expr::Column(column) => {
                 let (index, data_type) = self.column(column)?;
-                if !is_comparable(data_type) {
+                if !data_type.is_ordered() {
                     return None;
                 }
                 let arrow = self.arrow.fields().get(index)?.data_type().clone();
@@ -442,22 +442,6 @@ fn is_nan(literal: &ScalarValue) -> bool {
         ScalarValue::Float64(Some(value)) => value.is_nan(),
         _ => false,
     }
-}
-
-/// Types whose values have bounds that metadata can hold.
-fn is_comparable(data_type: &DataType) -> bool {
-    !matches!(
-        data_type,
-        DataType::Variant
-            | DataType::Blob
-            | DataType::Geometry(_)
-            | DataType::Geography(_)
-            | DataType::Array(_)
-            | DataType::Map(..)
-            | DataType::Multiset(_)
-            | DataType::Row(_)
-            | DataType::Vector(..)
-    )
 }
 
 /// The smallest text greater than all texts that start with `prefix`; None when there is none.

@@ -1,18 +1,17 @@
 //! Manifest lists and manifests of a pin: read side by side, decoded once for all statements, folded by identity.
 
-use std::collections::HashSet;
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::StreamExt;
 use futures::stream;
 
+use super::plan::ScanEnv;
 use crate::error::{Error, Result};
 use crate::snapshot::{Pin, Table};
 use crate::spec::index_manifest::decode_index_manifest;
-use crate::spec::manifest::{decode_manifest, decode_manifest_list};
-use crate::spec::{DataFileMeta, FileKind, IndexFileMeta, ManifestEntry, ManifestFileMeta, SimpleStats};
+use crate::spec::manifest::{decode_manifest, decode_manifest_list, live};
+use crate::spec::{FileKind, IndexFileMeta, ManifestEntry, ManifestFileMeta, SimpleStats};
 use crate::storage::Location;
 use crate::storage::cache::ByteLimitedCache;
 
@@ -112,6 +111,40 @@ async fn read_whole(pin: &Pin, table: &Table, location: &Location) -> Result<Byt
     }
 }
 
+/// The manifests of the pinned snapshot: base, then delta.
+///
+/// # Errors
+/// A list that is gone or damaged.
+pub async fn manifests(pin: &Pin, env: &ScanEnv) -> Result<Vec<ManifestFileMeta>> {
+    let Some(snapshot) = &pin.snapshot else { return Ok(Vec::new()) };
+    let (base, delta) = futures::try_join!(
+        env.cache.list(pin, &pin.table, &snapshot.base_manifest_list),
+        env.cache.list(pin, &pin.table, &snapshot.delta_manifest_list)
+    )?;
+    Ok(base.iter().chain(delta.iter()).cloned().collect())
+}
+
+/// The live files of the pinned snapshot: all of them, whatever a read would see of them.
+///
+/// # Errors
+/// A list or manifest that is gone or damaged.
+pub async fn live_files(pin: &Arc<Pin>, env: &ScanEnv) -> Result<Vec<Arc<ManifestEntry>>> {
+    let metas = manifests(pin, env).await?;
+    let read = read_manifests(pin, &pin.table, metas, &env.cache, env.concurrency).await?;
+    Ok(fold(&read.manifests))
+}
+
+/// The index files of the pinned snapshot.
+///
+/// # Errors
+/// An index manifest that is gone or damaged.
+pub async fn index_files(pin: &Pin, env: &ScanEnv) -> Result<Arc<[Arc<IndexFileMeta>]>> {
+    match pin.snapshot.as_ref().and_then(|snapshot| snapshot.index_manifest.as_deref()) {
+        Some(name) => env.cache.index_manifest(pin, &pin.table, name).await,
+        None => Ok(Arc::from(Vec::new())),
+    }
+}
+
 /// Manifests as read: entries, and how many manifests came from the cache.
 pub(crate) struct ManifestsRead {
     /// In the order asked for.
@@ -203,49 +236,9 @@ fn entry_bytes(entry: &ManifestEntry) -> usize {
         + file.external_path.as_ref().map_or(0, String::len)
 }
 
-/// An entry compared by what identifies its file, nothing copied.
-struct Identity<'a>(&'a ManifestEntry);
-
-impl Identity<'_> {
-    fn file(&self) -> &DataFileMeta {
-        &self.0.file
-    }
-}
-
-impl PartialEq for Identity<'_> {
-    fn eq(&self, other: &Self) -> bool {
-        let (one, two) = (self.file(), other.file());
-        one.file_name == two.file_name
-            && one.level == two.level
-            && self.0.bucket == other.0.bucket
-            && self.0.partition == other.0.partition
-            && one.extra_files == two.extra_files
-            && one.embedded_index == two.embedded_index
-            && one.external_path == two.external_path
-    }
-}
-
-impl Eq for Identity<'_> {}
-
-impl Hash for Identity<'_> {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        // names are unique in all but constructed tables; the rest is left to the comparison
-        self.file().file_name.hash(state);
-        self.file().level.hash(state);
-        self.0.bucket.hash(state);
-    }
-}
-
-/// The live files: entries added and not deleted, whatever the order of the manifests. A file added again after its
-/// deletion stays invisible, one added twice is there twice, as in the reference implementation.
+/// The live files of some manifests.
 pub(crate) fn fold(manifests: &[Manifest]) -> Vec<Arc<ManifestEntry>> {
-    let deleted: HashSet<Identity<'_>> = manifests
-        .iter()
-        .flat_map(|manifest| manifest.iter())
-        .filter(|entry| entry.kind == FileKind::Delete)
-        .map(|entry| Identity(entry))
-        .collect();
-    added(manifests).filter(|entry| deleted.is_empty() || !deleted.contains(&Identity(entry))).map(Arc::clone).collect()
+    live(manifests.iter().flat_map(|manifest| manifest.iter())).into_iter().map(Arc::clone).collect()
 }
 
 /// The entries that add a file.

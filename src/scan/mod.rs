@@ -31,7 +31,7 @@ mod vectors;
 
 pub use filters::exact_filters;
 pub use incremental::{DiffBucket, DiffPlan, automatic_changes, plan_diff};
-pub use manifests::ManifestCache;
+pub use manifests::{ManifestCache, index_files, live_files, manifests};
 pub use plan::{
     ChangeRange, DeletionFile, FileDecision, FileRead, PlannedFile, ScanEnv, ScanKind, ScanPlan, ScanRequest, Section,
     SectionClass, Stages, Unit,

@@ -13,7 +13,7 @@ use super::filters::{Conjunct, Filters, Reach};
 use super::incremental::ChangeList;
 use super::index::{ask, index_predicate};
 use super::live::{KeyLayout, Live, Stage};
-use super::manifests::{Manifest, added, fold, read_manifests};
+use super::manifests::{Manifest, added, fold, manifests, read_manifests};
 use super::partitions::{PartitionId, Partitions, evaluate, evaluate_all};
 use super::place::Places;
 use super::plan::{PlannedFile, ScanEnv, ScanKind, ScanRequest, Section, SectionClass, Stages, Unit};
@@ -128,7 +128,7 @@ impl<'a> Planner<'a> {
 
         let wants_vectors = !unmerged && (!keyed || pin.options.deletion_vectors_enabled);
         let vectors = if wants_vectors && live.iter().any(Live::is_kept) {
-            Vectors::read(pin, &table, &self.env.cache, &mut self.partitions).await?
+            Vectors::read(pin, self.env, &mut self.partitions).await?
         } else {
             Vectors::default()
         };
@@ -150,13 +150,11 @@ impl<'a> Planner<'a> {
 
     /// Reads the manifests of the pinned snapshot and folds them.
     async fn snapshot_files(&mut self, pin: &Arc<Pin>, table: &Arc<Table>) -> Result<Vec<Live>> {
-        let Some(snapshot) = &pin.snapshot else { return Ok(Vec::new()) };
-        let (base, delta) = futures::try_join!(
-            self.env.cache.list(pin, table, &snapshot.base_manifest_list),
-            self.env.cache.list(pin, table, &snapshot.delta_manifest_list)
-        )?;
+        if pin.snapshot.is_none() {
+            return Ok(Vec::new());
+        }
+        let metas = manifests(pin, self.env).await?;
         self.stages.manifest_lists += 2;
-        let metas: Vec<ManifestFileMeta> = base.iter().chain(delta.iter()).cloned().collect();
         let manifests = self.read_metas(pin, table, metas).await?;
         fold(&manifests)
             .into_iter()
@@ -545,13 +543,15 @@ impl<'a> Planner<'a> {
             let mut total_buckets = None;
             for draft in join_neighbours(drafts) {
                 for number in draft.files() {
-                    let place = Kept {
-                        unit: self.units.len(),
-                        section: sections.len(),
-                        class: draft.class,
-                        rule: Arc::clone(&draft.rule),
-                    };
-                    kept.insert(number, place);
+                    if self.request.explain {
+                        let place = Kept {
+                            unit: self.units.len(),
+                            section: sections.len(),
+                            class: draft.class,
+                            rule: Arc::clone(&draft.rule),
+                        };
+                        kept.insert(number, place);
+                    }
                     let total = found(number).map(|file| file.entry.total_buckets);
                     total_buckets = total_buckets.max(total);
                 }

@@ -4,11 +4,13 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-use super::manifests::ManifestCache;
+use super::manifests::index_files;
 use super::partitions::{PartitionId, Partitions};
+use super::plan::ScanEnv;
 use crate::error::{Error, Result};
-use crate::snapshot::{Pin, Table};
+use crate::snapshot::Pin;
 use crate::spec::{DeletionVectorRange, FileKind, IndexFileMeta};
+use crate::storage::Location;
 
 /// Index type of deletion vectors.
 const DELETION_VECTORS: &str = "DELETION_VECTORS";
@@ -32,16 +34,8 @@ impl Vectors {
     }
 
     /// Reads the index manifest of the pinned snapshot.
-    pub(crate) async fn read(
-        pin: &Arc<Pin>,
-        table: &Arc<Table>,
-        cache: &ManifestCache,
-        partitions: &mut Partitions,
-    ) -> Result<Self> {
-        let Some(name) = pin.snapshot.as_ref().and_then(|snapshot| snapshot.index_manifest.clone()) else {
-            return Ok(Self::default());
-        };
-        let files = cache.index_manifest(pin, table, &name).await?;
+    pub(crate) async fn read(pin: &Arc<Pin>, env: &ScanEnv, partitions: &mut Partitions) -> Result<Self> {
+        let files = index_files(pin, env).await?;
         let mut vectors = Self::default();
         for index in files.iter() {
             if index.kind != FileKind::Add || index.index_type != DELETION_VECTORS {
@@ -60,12 +54,18 @@ impl Vectors {
                             range.data_file_name
                         ))
                         .with_code("DeletionVectorAmbiguous")
-                        .with_context("table", table.name())
-                        .with_context("file", table.manifest_location(&name)?));
+                        .with_context("table", pin.table.name())
+                        .with_context("file", index_manifest(pin)?));
                     }
                 }
             }
         }
         Ok(vectors)
     }
+}
+
+/// Where the index manifest of a pin lies.
+fn index_manifest(pin: &Pin) -> Result<Location> {
+    let name = pin.snapshot.as_ref().and_then(|snapshot| snapshot.index_manifest.as_deref());
+    pin.table.manifest_location(name.unwrap_or_default())
 }

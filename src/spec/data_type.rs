@@ -122,6 +122,11 @@ impl DataType {
             Self::Array(_) | Self::Map(..) | Self::Multiset(_) | Self::Row(_) | Self::Vector(..) | Self::Variant
         )
     }
+
+    /// Whether values have an order, so that metadata can hold bounds of them.
+    pub fn is_ordered(&self) -> bool {
+        !self.is_nested() && !matches!(self, Self::Blob | Self::Geometry(_) | Self::Geography(_))
+    }
 }
 
 impl FieldType {

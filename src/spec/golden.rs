@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a module of tests")]
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -53,7 +53,7 @@ fn schemas(table: &Path) -> HashMap<SchemaId, TableSchema> {
 /// Live entries of a snapshot.
 fn live(table: &Path, snapshot: &Snapshot) -> Vec<ManifestEntry> {
     let manifest = |name: &str| fs::read(table.join("manifest").join(name)).unwrap();
-    let (mut added, mut deleted) = (Vec::new(), BTreeSet::new());
+    let mut all = Vec::new();
     for list in [&snapshot.base_manifest_list, &snapshot.delta_manifest_list] {
         for meta in decode_manifest_list(&manifest(list), list).unwrap() {
             let bytes = manifest(&meta.file_name);
@@ -61,16 +61,10 @@ fn live(table: &Path, snapshot: &Snapshot) -> Vec<ManifestEntry> {
             let entries = decode_manifest(&bytes, &meta.file_name).unwrap();
             let deletes = entries.iter().filter(|e| e.kind == FileKind::Delete).count() as i64;
             assert_eq!((meta.num_deleted_files, meta.num_added_files), (deletes, entries.len() as i64 - deletes));
-            for entry in entries {
-                match entry.kind {
-                    FileKind::Add => added.push(entry),
-                    FileKind::Delete => drop(deleted.insert(entry.identity())),
-                }
-            }
+            all.extend(entries);
         }
     }
-    added.retain(|entry| !deleted.contains(&entry.identity()));
-    added
+    super::manifest::live(all.iter()).into_iter().cloned().collect()
 }
 
 #[test]

@@ -1,5 +1,9 @@
 //! Manifest lists and manifests: which data files a snapshot has.
 
+use std::borrow::Borrow;
+use std::collections::HashSet;
+use std::hash::{Hash, Hasher};
+
 mod codec;
 
 pub(super) use codec::{check_version, file_kind, kind_number, row_of};
@@ -128,37 +132,48 @@ pub struct ManifestEntry {
     pub file: DataFileMeta,
 }
 
-/// What makes a data file one and the same across manifests. The level is part of it: an upgrade is a DELETE and an
-/// ADD of the same name.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct FileIdentity {
-    /// Partition bytes.
-    pub partition: BinaryRow,
-    /// Bucket.
-    pub bucket: Bucket,
-    /// Level.
-    pub level: i32,
-    /// Bare name.
-    pub file_name: String,
-    /// Names beside it.
-    pub extra_files: Vec<String>,
-    /// Embedded index bytes.
-    pub embedded_index: Option<bytes::Bytes>,
-    /// External path.
-    pub external_path: Option<String>,
-}
+/// What makes a data file one and the same across manifests, nothing copied. The level is part of it: an upgrade is a
+/// DELETE and an ADD of the same name.
+#[derive(Debug, Clone, Copy)]
+pub struct FileIdentity<'a>(&'a ManifestEntry);
 
 impl ManifestEntry {
     /// The identity of the entry's file.
-    pub fn identity(&self) -> FileIdentity {
-        FileIdentity {
-            partition: self.partition.clone(),
-            bucket: self.bucket,
-            level: self.file.level,
-            file_name: self.file.file_name.clone(),
-            extra_files: self.file.extra_files.clone(),
-            embedded_index: self.file.embedded_index.clone(),
-            external_path: self.file.external_path.clone(),
-        }
+    pub fn identity(&self) -> FileIdentity<'_> {
+        FileIdentity(self)
     }
+}
+
+impl PartialEq for FileIdentity<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        let (one, two) = (&self.0.file, &other.0.file);
+        one.file_name == two.file_name
+            && one.level == two.level
+            && self.0.bucket == other.0.bucket
+            && self.0.partition == other.0.partition
+            && one.extra_files == two.extra_files
+            && one.embedded_index == two.embedded_index
+            && one.external_path == two.external_path
+    }
+}
+
+impl Eq for FileIdentity<'_> {}
+
+impl Hash for FileIdentity<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        // names are unique in all but constructed tables; the rest is left to the comparison
+        self.0.file.file_name.hash(state);
+        self.0.file.level.hash(state);
+        self.0.bucket.hash(state);
+    }
+}
+
+/// The live files among the entries of a snapshot: those added and not deleted, whatever the order. A file added again
+/// after its deletion stays invisible, one added twice is there twice, as in the reference implementation.
+pub fn live<'a, E: Borrow<ManifestEntry> + 'a>(entries: impl Iterator<Item = &'a E> + Clone) -> Vec<&'a E> {
+    let of_kind = |kind: FileKind| move |entry: &&E| Borrow::<ManifestEntry>::borrow(*entry).kind == kind;
+    let identity = |entry: &'a E| Borrow::<ManifestEntry>::borrow(entry).identity();
+    let deleted: HashSet<FileIdentity<'_>> = entries.clone().filter(of_kind(FileKind::Delete)).map(identity).collect();
+    let added = entries.filter(of_kind(FileKind::Add));
+    added.filter(|entry| deleted.is_empty() || !deleted.contains(&identity(entry))).collect()
 }

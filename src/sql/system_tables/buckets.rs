@@ -6,8 +6,9 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 
 use super::Source;
-use super::entries::{self, Texts};
+use super::entries::Texts;
 use crate::error::Result;
+use crate::scan::live_files;
 use crate::sql::cells::{self, Cell, Kind};
 
 pub(super) fn schema() -> SchemaRef {
@@ -31,7 +32,7 @@ struct Sums {
 }
 
 pub(super) async fn rows(source: Source) -> Result<RecordBatch> {
-    let live = entries::live(source.pin()?).await?;
+    let live = live_files(source.pin()?, &source.env.scan).await?;
     let texts = Texts::of(&source, &live).await?;
     let mut sums: BTreeMap<(String, i32), Sums> = BTreeMap::new();
     for entry in &live {

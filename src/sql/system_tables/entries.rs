@@ -1,78 +1,15 @@
-//! Live files of a pin, and their parts as text.
+//! Parts of manifest entries as text.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-use futures::{StreamExt, TryStreamExt, stream};
-use indexmap::IndexMap;
 
 use super::Source;
 use crate::error::{Error, Result};
 use crate::recon::accounting::partition_text;
 use crate::snapshot::Pin;
-use crate::spec::manifest::{FileIdentity, decode_manifest, decode_manifest_list};
 use crate::spec::partition_path::{bucket_dir, partition_dir};
 use crate::spec::text::datum_text_in;
-use crate::spec::{
-    BinaryRow, DataField, DataType, Datum, FileKind, ManifestEntry, ManifestFileMeta, SchemaId, SimpleStats,
-    TableSchema, Zone,
-};
-
-/// Manifests read at the same time.
-const CONCURRENCY: usize = 16;
-
-/// The manifests of a pin: base, then delta.
-pub(super) async fn manifests(pin: &Pin) -> Result<Vec<ManifestFileMeta>> {
-    let Some(snapshot) = &pin.snapshot else { return Ok(Vec::new()) };
-    let mut all = Vec::new();
-    for list in [&snapshot.base_manifest_list, &snapshot.delta_manifest_list] {
-        let location = pin.table.manifest_location(list)?;
-        let bytes = read(pin, &location).await?;
-        all.extend(decode_manifest_list(&bytes, list).map_err(|e| e.with_context("file", &location))?);
-    }
-    Ok(all)
-}
-
-/// Reads a file of the pin; one that is gone is told as the pin's loss.
-pub(super) async fn read(pin: &Pin, location: &crate::storage::Location) -> Result<bytes::Bytes> {
-    match pin.table.storage().read_opt(location).await? {
-        Some(bytes) => Ok(bytes),
-        None => Err(pin.missing_file(location).await),
-    }
-}
-
-/// Files that are live in the pinned snapshot: added and not removed.
-pub(super) async fn live(pin: &Arc<Pin>) -> Result<Vec<ManifestEntry>> {
-    let manifests = manifests(pin).await?;
-    let read_all = stream::iter(manifests.into_iter().map(|meta| {
-        let pin = Arc::clone(pin);
-        async move {
-            let location = pin.table.manifest_location(&meta.file_name)?;
-            let bytes = read(&pin, &location).await?;
-            decode_manifest(&bytes, &meta.file_name).map_err(|e| e.with_context("file", &location))
-        }
-    }))
-    .buffered(CONCURRENCY);
-    let all: Vec<Vec<ManifestEntry>> = read_all.try_collect().await?;
-    Ok(fold(all.into_iter().flatten()))
-}
-
-/// A file is live when it was added and occurs in no DELETE entry.
-fn fold(entries: impl Iterator<Item = ManifestEntry>) -> Vec<ManifestEntry> {
-    let mut added: IndexMap<FileIdentity, ManifestEntry> = IndexMap::new();
-    let mut removed = std::collections::HashSet::new();
-    for entry in entries {
-        match entry.kind {
-            FileKind::Add => {
-                added.insert(entry.identity(), entry);
-            }
-            FileKind::Delete => {
-                removed.insert(entry.identity());
-            }
-        }
-    }
-    added.into_iter().filter(|(identity, _)| !removed.contains(identity)).map(|(_, entry)| entry).collect()
-}
+use crate::spec::{BinaryRow, DataField, DataType, Datum, ManifestEntry, SchemaId, SimpleStats, TableSchema, Zone};
 
 /// Parts of entries as text, with the schemas files were written with.
 pub(super) struct Texts {
@@ -82,7 +19,7 @@ pub(super) struct Texts {
 }
 
 impl Texts {
-    pub(super) async fn of(source: &Source, entries: &[ManifestEntry]) -> Result<Self> {
+    pub(super) async fn of(source: &Source, entries: &[Arc<ManifestEntry>]) -> Result<Self> {
         let pin = Arc::clone(source.pin()?);
         let zone = Zone::parse(&source.zone.name())?;
         let mut schemas = BTreeMap::from([(pin.schema.id, Arc::clone(&pin.schema))]);
@@ -204,7 +141,7 @@ impl Texts {
     fn column_stats(&self, stats: &SimpleStats, index: usize, data_type: &DataType) -> Result<[String; 3]> {
         let nulls = stats.null_counts.get(index).copied().flatten();
         let bound = |row: &BinaryRow| -> Result<String> {
-            if row.is_empty() || index >= row.arity()? || is_nested(data_type) {
+            if row.is_empty() || index >= row.arity()? || !data_type.is_ordered() {
                 return Ok("null".into());
             }
             Ok(self.text(&row.get(index, data_type)?, data_type))
@@ -235,75 +172,6 @@ impl Texts {
     }
 }
 
-/// Types without bounds.
-fn is_nested(data_type: &DataType) -> bool {
-    matches!(
-        data_type,
-        DataType::Array(_)
-            | DataType::Map(..)
-            | DataType::Multiset(_)
-            | DataType::Row(_)
-            | DataType::Vector(..)
-            | DataType::Variant
-            | DataType::Blob
-            | DataType::Geometry(_)
-            | DataType::Geography(_)
-    )
-}
-
 fn field(schema: &TableSchema, index: usize) -> Result<&DataField> {
     schema.fields.get(index).ok_or_else(|| Error::corrupt("a key names a column that is not there"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::spec::{Bucket, DataFileMeta};
-
-    fn entry(kind: FileKind, name: &str, level: i32) -> ManifestEntry {
-        ManifestEntry {
-            kind,
-            partition: BinaryRow::empty(),
-            bucket: Bucket(0),
-            total_buckets: 1,
-            file: DataFileMeta {
-                file_name: name.into(),
-                file_size: 1,
-                row_count: 1,
-                min_key: BinaryRow::empty(),
-                max_key: BinaryRow::empty(),
-                key_stats: SimpleStats::default(),
-                value_stats: SimpleStats::default(),
-                min_sequence_number: 0,
-                max_sequence_number: 0,
-                schema_id: SchemaId(0),
-                level,
-                extra_files: vec![],
-                creation_time_millis: None,
-                delete_row_count: None,
-                embedded_index: None,
-                file_source: None,
-                value_stats_cols: None,
-                external_path: None,
-                first_row_id: None,
-                write_cols: None,
-                write_cols_sequences: None,
-            },
-        }
-    }
-
-    #[test]
-    fn an_upgraded_file_is_live_once_at_its_new_level() {
-        let live = fold(
-            [
-                entry(FileKind::Delete, "a", 0),
-                entry(FileKind::Add, "a", 5),
-                entry(FileKind::Add, "a", 0),
-                entry(FileKind::Add, "b", 0),
-            ]
-            .into_iter(),
-        );
-        let names: Vec<(&str, i32)> = live.iter().map(|e| (e.file.file_name.as_str(), e.file.level)).collect();
-        assert_eq!(names, [("a", 5), ("b", 0)]);
-    }
 }

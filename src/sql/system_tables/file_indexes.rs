@@ -4,8 +4,9 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 
 use super::Source;
-use super::entries::{self, Texts};
+use super::entries::Texts;
 use crate::error::{Error, Result};
+use crate::scan::live_files;
 use crate::spec::file_index::FileIndex;
 use crate::sql::cells::{self, Cell, Kind};
 
@@ -29,7 +30,7 @@ pub(super) fn schema() -> SchemaRef {
 
 pub(super) async fn rows(source: Source) -> Result<RecordBatch> {
     let pin = source.pin()?;
-    let live = entries::live(pin).await?;
+    let live = live_files(pin, &source.env.scan).await?;
     let texts = Texts::of(&source, &live).await?;
     let mut rows = Vec::new();
     for entry in &live {

@@ -4,23 +4,45 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 
 use super::Source;
-use super::entries::{self, Texts};
+use super::entries::Texts;
 use crate::error::Result;
-use crate::spec::FileSource;
+use crate::scan::live_files;
+use crate::spec::{FileSource, ManifestEntry};
 use crate::sql::cells::{self, Cell, Kind};
 
+/// Columns that `t$files` and `t$file_key_ranges` begin with.
+pub(super) const LEADING: [(&str, Kind, bool); 10] = [
+    ("partition", Kind::Text, false),
+    ("bucket", Kind::Int, true),
+    ("file_path", Kind::Text, true),
+    ("file_format", Kind::Text, true),
+    ("schema_id", Kind::Long, true),
+    ("level", Kind::Int, true),
+    ("record_count", Kind::Long, true),
+    ("file_size_in_bytes", Kind::Long, true),
+    ("min_key", Kind::Text, false),
+    ("max_key", Kind::Text, false),
+];
+
+/// The cells of those columns.
+pub(super) fn leading(texts: &Texts, entry: &ManifestEntry) -> Result<Vec<Cell>> {
+    let file = &entry.file;
+    Ok(vec![
+        Cell::text(texts.partition(&entry.partition)?),
+        Cell::Int(entry.bucket.0),
+        Cell::text(texts.path(entry)?),
+        Cell::text(format(&file.file_name)),
+        Cell::Long(file.schema_id.0),
+        Cell::Int(file.level),
+        Cell::Long(file.row_count),
+        Cell::count(file.file_size),
+        Cell::opt_text(texts.key(entry, &file.min_key)?),
+        Cell::opt_text(texts.key(entry, &file.max_key)?),
+    ])
+}
+
 pub(super) fn schema() -> SchemaRef {
-    cells::schema(&[
-        ("partition", Kind::Text, false),
-        ("bucket", Kind::Int, true),
-        ("file_path", Kind::Text, true),
-        ("file_format", Kind::Text, true),
-        ("schema_id", Kind::Long, true),
-        ("level", Kind::Int, true),
-        ("record_count", Kind::Long, true),
-        ("file_size_in_bytes", Kind::Long, true),
-        ("min_key", Kind::Text, false),
-        ("max_key", Kind::Text, false),
+    let own = [
         ("null_value_counts", Kind::Text, true),
         ("min_value_stats", Kind::Text, true),
         ("max_value_stats", Kind::Text, true),
@@ -31,33 +53,25 @@ pub(super) fn schema() -> SchemaRef {
         ("file_source", Kind::Text, false),
         ("first_row_id", Kind::Long, false),
         ("write_cols", Kind::Texts, false),
-    ])
+    ];
+    cells::schema(&[LEADING.as_slice(), &own].concat())
 }
 
 /// The extension that says how a file is encoded, compression suffix left out.
-pub(super) fn format(name: &str) -> &str {
+fn format(name: &str) -> &str {
     let known = |part: &&str| matches!(*part, "parquet" | "orc" | "avro" | "blob" | "vector");
     name.split('.').skip(1).find(known).unwrap_or_else(|| name.rsplit('.').next().unwrap_or_default())
 }
 
 pub(super) async fn rows(source: Source) -> Result<RecordBatch> {
-    let live = entries::live(source.pin()?).await?;
+    let live = live_files(source.pin()?, &source.env.scan).await?;
     let texts = Texts::of(&source, &live).await?;
     let mut rows = Vec::with_capacity(live.len());
     for entry in &live {
         let file = &entry.file;
         let [nulls, min, max] = texts.stats(entry)?;
-        rows.push(vec![
-            Cell::text(texts.partition(&entry.partition)?),
-            Cell::Int(entry.bucket.0),
-            Cell::text(texts.path(entry)?),
-            Cell::text(format(&file.file_name)),
-            Cell::Long(file.schema_id.0),
-            Cell::Int(file.level),
-            Cell::Long(file.row_count),
-            Cell::count(file.file_size),
-            Cell::opt_text(texts.key(entry, &file.min_key)?),
-            Cell::opt_text(texts.key(entry, &file.max_key)?),
+        let mut row = leading(&texts, entry)?;
+        row.extend([
             Cell::text(nulls),
             Cell::text(min),
             Cell::text(max),
@@ -72,6 +86,7 @@ pub(super) async fn rows(source: Source) -> Result<RecordBatch> {
             Cell::opt_long(file.first_row_id),
             file.write_cols.clone().map_or(Cell::Null, Cell::Texts),
         ]);
+        rows.push(row);
     }
     cells::batch(&schema(), &rows)
 }

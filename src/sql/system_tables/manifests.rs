@@ -4,8 +4,9 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 
 use super::Source;
-use super::entries::{self, Texts};
+use super::entries::Texts;
 use crate::error::Result;
+use crate::scan::manifests;
 use crate::spec::BinaryRow;
 use crate::sql::cells::{self, Cell, Kind};
 
@@ -24,7 +25,7 @@ pub(super) fn schema() -> SchemaRef {
 }
 
 pub(super) async fn rows(source: Source) -> Result<RecordBatch> {
-    let manifests = entries::manifests(source.pin()?).await?;
+    let manifests = manifests(source.pin()?, &source.env.scan).await?;
     let texts = Texts::of(&source, &[]).await?;
     let bound = |row: &BinaryRow| -> Result<Cell> {
         Ok(if row.is_empty() { Cell::text("{}") } else { Cell::text(texts.partition(row)?) })

@@ -6,8 +6,9 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 
 use super::Source;
-use super::entries::{self, Texts};
+use super::entries::Texts;
 use crate::error::Result;
+use crate::scan::{index_files, live_files};
 use crate::sql::cells::{self, Cell, Kind};
 
 pub(super) fn schema() -> SchemaRef {
@@ -39,14 +40,13 @@ struct Sum {
 
 pub(super) async fn rows(source: Source) -> Result<RecordBatch> {
     let pin = source.pin()?;
-    let live = entries::live(pin).await?;
+    let live = live_files(pin, &source.env.scan).await?;
     let texts = Texts::of(&source, &live).await?;
     // rows that deletion vectors hide, by data file
     let mut vectors: BTreeMap<String, Option<i64>> = BTreeMap::new();
-    for range in
-        super::table_indexes::index_files(pin).await?.into_iter().flat_map(|f| f.deletion_vectors.unwrap_or_default())
-    {
-        vectors.insert(range.data_file_name, range.cardinality);
+    let indexes = index_files(pin, &source.env.scan).await?;
+    for range in indexes.iter().flat_map(|file| file.deletion_vectors.iter().flatten()) {
+        vectors.insert(range.data_file_name.clone(), range.cardinality);
     }
     let mut sums: BTreeMap<String, Sum> = BTreeMap::new();
     for entry in &live {

@@ -4,7 +4,6 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 
 use super::Source;
-use super::entries::read;
 use crate::error::Result;
 use crate::spec::statistics::TableStatistics;
 use crate::sql::cells::{self, Cell, Kind};
@@ -24,7 +23,9 @@ pub(super) async fn rows(source: Source) -> Result<RecordBatch> {
     let mut rows = Vec::new();
     if let Some(name) = pin.snapshot.as_ref().and_then(|s| s.statistics.as_deref()) {
         let location = pin.table.statistics_location(name)?;
-        let bytes = read(pin, &location).await?;
+        let Some(bytes) = pin.table.storage().read_opt(&location).await? else {
+            return Err(pin.missing_file(&location).await);
+        };
         let statistics = TableStatistics::from_json(&bytes).map_err(|e| e.with_context("file", &location))?;
         rows.push(vec![
             Cell::Long(statistics.snapshot_id.0),

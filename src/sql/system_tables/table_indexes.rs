@@ -6,11 +6,9 @@ use arrow::array::{ArrayRef, Int32Builder, Int64Builder, ListBuilder, RecordBatc
 use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
 
 use super::Source;
-use super::entries::{Texts, read};
+use super::entries::Texts;
 use crate::error::{Error, Result};
-use crate::snapshot::Pin;
-use crate::spec::IndexFileMeta;
-use crate::spec::index_manifest::decode_index_manifest;
+use crate::scan::index_files;
 
 fn range_fields() -> Fields {
     Fields::from(vec![
@@ -38,17 +36,9 @@ pub(super) fn schema() -> SchemaRef {
     ]))
 }
 
-/// The index files of a pin.
-pub(super) async fn index_files(pin: &Arc<Pin>) -> Result<Vec<IndexFileMeta>> {
-    let Some(name) = pin.snapshot.as_ref().and_then(|s| s.index_manifest.as_deref()) else { return Ok(Vec::new()) };
-    let location = pin.table.manifest_location(name)?;
-    let bytes = read(pin, &location).await?;
-    decode_index_manifest(&bytes, name).map_err(|e| e.with_context("file", &location))
-}
-
 pub(super) async fn rows(source: Source) -> Result<RecordBatch> {
     let pin = source.pin()?;
-    let files = index_files(pin).await?;
+    let files = index_files(pin, &source.env.scan).await?;
     let texts = Texts::of(&source, &[]).await?;
     let (mut partition, mut kind, mut name) = (StringBuilder::new(), StringBuilder::new(), StringBuilder::new());
     let (mut bucket, mut field_id) = (Int32Builder::new(), Int32Builder::new());
@@ -57,7 +47,7 @@ pub(super) async fn rows(source: Source) -> Result<RecordBatch> {
     let mut field_name = StringBuilder::new();
     let mut ranges = ListBuilder::new(StructBuilder::from_fields(range_fields(), files.len()));
     let odd = || Error::internal("columns of dv_ranges are out of order");
-    for file in &files {
+    for file in files.iter() {
         partition.append_value(texts.partition(&file.partition)?);
         bucket.append_value(file.bucket.0);
         kind.append_value(&file.index_type);

@@ -480,38 +480,16 @@ impl<'a> Commit<'a> {
         let fields: Vec<(usize, &DataField)> =
             schema.partition_indices()?.into_iter().filter_map(|i| schema.fields.get(i).map(|f| (i, f))).collect();
         let types: Vec<&DataType> = fields.iter().map(|(_, f)| f.data_type()).collect();
-        let mut mins = vec![Datum::Null; fields.len()];
-        let mut maxs = mins.clone();
-        let mut nulls = vec![0i64; fields.len()];
-        for entry in entries {
-            for (i, value) in entry.partition.decode(&types)?.into_iter().enumerate() {
-                let (Some(min), Some(max), Some(null)) = (mins.get_mut(i), maxs.get_mut(i), nulls.get_mut(i)) else {
-                    continue;
-                };
-                if value == Datum::Null {
-                    *null += 1;
-                    continue;
-                }
-                if *min == Datum::Null || value.key_cmp(min).is_lt() {
-                    *min = value.clone();
-                }
-                if *max == Datum::Null || value.key_cmp(max).is_gt() {
-                    *max = value;
-                }
-            }
-        }
+        let partitions = entries.iter().map(|entry| entry.partition.decode(&types)).collect::<Result<Vec<_>>>()?;
+        let column = |at: usize| data::bounds(partitions.iter().filter_map(|values| values.get(at).cloned()));
+        let bounds: Vec<data::Bounds> = (0..fields.len()).map(column).collect();
         let adds = entries.iter().filter(|e| e.kind == FileKind::Add).count() as i64;
-        let row = |values: &[Datum]| data::encode(values, &fields, RowForm::Serialized);
         Ok(ManifestFileMeta {
             file_name,
             file_size,
             num_added_files: adds,
             num_deleted_files: entries.len() as i64 - adds,
-            partition_stats: SimpleStats {
-                min_values: row(&mins)?,
-                max_values: row(&maxs)?,
-                null_counts: nulls.into_iter().map(Some).collect(),
-            },
+            partition_stats: data::encode_stats(&bounds, &fields)?,
             schema_id: schema.id,
             min_bucket: entries.iter().map(|e| e.bucket.0).min(),
             max_bucket: entries.iter().map(|e| e.bucket.0).max(),

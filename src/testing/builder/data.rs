@@ -170,54 +170,63 @@ pub fn key_fields(schema: &TableSchema) -> Result<Vec<(usize, &DataField)>> {
     Ok(schema.trimmed_primary_key()?.into_iter().filter_map(|i| schema.fields.get(i).map(|f| (i, f))).collect())
 }
 
-fn comparable(data_type: &DataType) -> bool {
-    !matches!(
-        data_type,
-        DataType::Array(_)
-            | DataType::Map(..)
-            | DataType::Multiset(_)
-            | DataType::Row(_)
-            | DataType::Vector(..)
-            | DataType::Variant
-            | DataType::Blob
-            | DataType::Binary(_)
-            | DataType::Varbinary(_)
-            | DataType::Geometry(_)
-            | DataType::Geography(_)
-    )
+/// Bounds and null count of one column as it is written down.
+#[derive(Debug, Clone)]
+pub struct Bounds {
+    pub min: Datum,
+    pub max: Datum,
+    pub nulls: i64,
 }
 
-/// Full bounds and null counts.
-fn stats(batch: &RecordBatch, fields: &[(usize, &DataField)]) -> Result<SimpleStats> {
-    let (mut mins, mut maxs, mut nulls) = (Vec::new(), Vec::new(), Vec::new());
-    for (i, field) in fields {
-        let array = batch.column(*i);
-        let (mut min, mut max) = (Datum::Null, Datum::Null);
-        if comparable(field.data_type()) {
-            let mut bounded = true;
-            for row in 0..array.len() {
-                let value = datum_at(array.as_ref(), row, field.data_type())?;
-                match &value {
-                    Datum::Null => continue,
-                    Datum::Float(f) if f.is_nan() => bounded = false,
-                    Datum::Double(f) if f.is_nan() => bounded = false,
-                    _ => {}
-                }
-                if min == Datum::Null || value.key_cmp(&min).is_lt() {
-                    min = value.clone();
-                }
-                if max == Datum::Null || value.key_cmp(&max).is_gt() {
-                    max = value;
-                }
+/// Full bounds of some values. A NaN leaves a column without bounds, as writers of Parquet do.
+pub fn bounds(values: impl IntoIterator<Item = Datum>) -> Bounds {
+    let mut found = Bounds { min: Datum::Null, max: Datum::Null, nulls: 0 };
+    let mut bounded = true;
+    for value in values {
+        match &value {
+            Datum::Null => {
+                found.nulls += 1;
+                continue;
             }
-            if !bounded {
-                (min, max) = (Datum::Null, Datum::Null);
-            }
+            Datum::Float(f) if f.is_nan() => bounded = false,
+            Datum::Double(f) if f.is_nan() => bounded = false,
+            _ => {}
         }
-        nulls.push(Some(array.null_count() as i64));
-        mins.push(min);
-        maxs.push(max);
+        if found.min == Datum::Null || value.key_cmp(&found.min).is_lt() {
+            found.min = value.clone();
+        }
+        if found.max == Datum::Null || value.key_cmp(&found.max).is_gt() {
+            found.max = value;
+        }
     }
-    let row = |values: &[Datum]| encode(values, fields, RowForm::Serialized);
-    Ok(SimpleStats { min_values: row(&mins)?, max_values: row(&maxs)?, null_counts: nulls })
+    if !bounded {
+        (found.min, found.max) = (Datum::Null, Datum::Null);
+    }
+    found
+}
+
+/// Bounds of some columns, in their order.
+pub fn encode_stats(bounds: &[Bounds], fields: &[(usize, &DataField)]) -> Result<SimpleStats> {
+    let row = |bound: fn(&Bounds) -> &Datum| {
+        let values: Vec<Datum> = bounds.iter().map(|bounds| bound(bounds).clone()).collect();
+        encode(&values, fields, RowForm::Serialized)
+    };
+    Ok(SimpleStats {
+        min_values: row(|bounds| &bounds.min)?,
+        max_values: row(|bounds| &bounds.max)?,
+        null_counts: bounds.iter().map(|bounds| Some(bounds.nulls)).collect(),
+    })
+}
+
+/// Full bounds and null counts. Parquet files of binary columns come without bounds.
+fn stats(batch: &RecordBatch, fields: &[(usize, &DataField)]) -> Result<SimpleStats> {
+    let column = |(at, field): &(usize, &DataField)| -> Result<Bounds> {
+        let (array, data_type) = (batch.column(*at), field.data_type());
+        if !data_type.is_ordered() || matches!(data_type, DataType::Binary(_) | DataType::Varbinary(_)) {
+            return Ok(Bounds { min: Datum::Null, max: Datum::Null, nulls: array.null_count() as i64 });
+        }
+        let values = (0..array.len()).map(|row| datum_at(array.as_ref(), row, data_type));
+        Ok(bounds(values.collect::<Result<Vec<_>>>()?))
+    };
+    encode_stats(&fields.iter().map(column).collect::<Result<Vec<_>>>()?, fields)
 }

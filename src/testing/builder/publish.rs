@@ -1,14 +1,13 @@
 //! Making a prepared snapshot visible, and reading back what is.
 
-use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 
 use super::commit::Prepared;
 use super::io;
 use crate::error::{Error, Result};
-use crate::spec::manifest::{decode_manifest, decode_manifest_list};
-use crate::spec::{FileKind, ManifestEntry, Snapshot};
+use crate::spec::manifest::{decode_manifest, decode_manifest_list, live};
+use crate::spec::{ManifestEntry, Snapshot};
 
 impl Prepared {
     /// The snapshot to be.
@@ -51,7 +50,7 @@ pub fn read_snapshot(root: &Path) -> Result<Option<Snapshot>> {
     Ok(Some(Snapshot::from_json(&fs::read(&file).map_err(io(&file))?)?))
 }
 
-/// Live files of a snapshot: ADD entries that no DELETE entry names.
+/// Live files of a snapshot.
 pub fn live_entries(root: &Path, snapshot: &Snapshot) -> Result<Vec<ManifestEntry>> {
     let read = |name: &str| -> Result<Vec<u8>> {
         let path = root.join("manifest").join(name);
@@ -63,9 +62,7 @@ pub fn live_entries(root: &Path, snapshot: &Snapshot) -> Result<Vec<ManifestEntr
             entries.extend(decode_manifest(&read(&meta.file_name)?, &meta.file_name)?);
         }
     }
-    let gone: HashSet<_> = entries.iter().filter(|e| e.kind == FileKind::Delete).map(ManifestEntry::identity).collect();
-    entries.retain(|e| e.kind == FileKind::Add && !gone.contains(&e.identity()));
-    Ok(entries)
+    Ok(live(entries.iter()).into_iter().cloned().collect())
 }
 
 impl super::TableBuilder {
