@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow::datatypes::{Fields, Schema, SchemaRef};
+use datafusion::common::ScalarValue;
 use datafusion::config::TableParquetOptions;
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::parquet::ParquetFileReaderFactory;
@@ -30,6 +31,7 @@ use crate::error::{Error, Result};
 use crate::file::FileFormat;
 use crate::read::{ReadCaches, ReadColumn, ReadContext, ReadOptions};
 use crate::spec::arrow_types::{arrow_field, datum_to_scalar};
+use crate::spec::{DataType, Datum, TableSchema};
 
 /// What all nodes of one scan have in common.
 #[derive(Clone)]
@@ -173,10 +175,11 @@ impl Layout {
         let facts = UnitFacts::of(&files, self.summary.view.scan_kind());
         let statistics = statistics_of(&facts, pin, &order, schema.table_schema())?;
         let plain = groups.iter().flatten().all(FileRef::is_plain);
+        let mut values = PartitionScalars::try_new(&pin.schema)?;
         let groups = groups
             .into_iter()
             .map(|files| {
-                let files = files.into_iter().map(|file| self.partitioned(file)).collect::<Result<_>>()?;
+                let files = files.into_iter().map(|file| partitioned(file, &mut values)).collect::<Result<_>>()?;
                 Ok(FileGroup::new(files))
             })
             .collect::<Result<Vec<_>>>()?;
@@ -222,33 +225,6 @@ impl Layout {
             .unwrap_or(groups)
     }
 
-    fn partitioned(&self, file: FileRef) -> Result<PartitionedFile> {
-        let planned = file.planned()?;
-        let pin = &self.summary.pin;
-        let values = pin
-            .schema
-            .partition_indices()?
-            .into_iter()
-            .zip(planned.partition.iter())
-            .map(|(index, value)| {
-                let field = pin
-                    .schema
-                    .fields
-                    .get(index)
-                    .ok_or_else(|| Error::internal(format!("the schema has no column number {index}")))?;
-                datum_to_scalar(value, field.data_type())
-            })
-            .collect::<Result<Vec<_>>>()?;
-        let meta = ObjectMeta {
-            location: planned.location.path().clone(),
-            last_modified: chrono::DateTime::UNIX_EPOCH,
-            size: planned.entry.file.file_size,
-            e_tag: None,
-            version: None,
-        };
-        Ok(PartitionedFile::new_from_meta(meta).with_partition_values(values).with_extension(file))
-    }
-
     /// What the Parquet source opens files with.
     pub fn reader_factory(&self) -> Arc<dyn ParquetFileReaderFactory> {
         Arc::new(LakeReaderFactory { pin: Arc::clone(&self.summary.pin), files: Arc::clone(&self.caches.files) })
@@ -281,5 +257,47 @@ impl Layout {
             self.runtime.register_object_store(url.as_ref(), Arc::new(LocalFileSystem::new()));
         }
         url
+    }
+}
+
+/// A file as DataFusion lists it, with the values of its partition.
+fn partitioned(file: FileRef, values: &mut PartitionScalars<'_>) -> Result<PartitionedFile> {
+    let planned = file.planned()?;
+    let values = values.of(&planned.partition)?;
+    let meta = ObjectMeta {
+        location: planned.location.path().clone(),
+        last_modified: chrono::DateTime::UNIX_EPOCH,
+        size: planned.entry.file.file_size,
+        e_tag: None,
+        version: None,
+    };
+    Ok(PartitionedFile::new_from_meta(meta).with_partition_values(values).with_extension(file))
+}
+
+/// Values of partition columns as scalars. The last ones are kept: neighbouring files mostly share their partition.
+struct PartitionScalars<'a> {
+    types: Vec<&'a DataType>,
+    last: Option<(Arc<[Datum]>, Vec<ScalarValue>)>,
+}
+
+impl<'a> PartitionScalars<'a> {
+    fn try_new(schema: &'a TableSchema) -> Result<Self> {
+        let indices = schema.partition_indices()?.into_iter();
+        Ok(Self {
+            types: indices.filter_map(|index| schema.fields.get(index)).map(|field| field.data_type()).collect(),
+            last: None,
+        })
+    }
+
+    fn of(&mut self, partition: &Arc<[Datum]>) -> Result<Vec<ScalarValue>> {
+        if let Some((known, values)) = &self.last
+            && Arc::ptr_eq(known, partition)
+        {
+            return Ok(values.clone());
+        }
+        let values = partition.iter().zip(&self.types).map(|(value, data_type)| datum_to_scalar(value, data_type));
+        let values = values.collect::<Result<Vec<_>>>()?;
+        self.last = Some((Arc::clone(partition), values.clone()));
+        Ok(values)
     }
 }

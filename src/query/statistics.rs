@@ -98,10 +98,15 @@ fn partition_bounds(facts: &UnitFacts, at: usize, data_type: &DataType) -> Resul
         return Ok(None);
     }
     let (mut nulls, mut min, mut max): (u64, Option<ScalarValue>, Option<ScalarValue>) = (0, None, None);
+    let mut last: Option<&Arc<[Datum]>> = None;
     for part in facts.parts.iter().filter(|part| part.exact.is_some_and(|rows| rows > 0)) {
         let Some(value) = part.partition.get(at) else { return Ok(None) };
         if *value == Datum::Null {
             nulls = nulls.saturating_add(part.exact.unwrap_or_default());
+            continue;
+        }
+        // neighbours mostly share their partition
+        if last.replace(&part.partition).is_some_and(|last| Arc::ptr_eq(last, &part.partition)) {
             continue;
         }
         let scalar = datum_to_scalar(value, data_type)?;

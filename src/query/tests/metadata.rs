@@ -63,6 +63,21 @@ async fn counts_and_partition_bounds_come_from_metadata() {
 }
 
 #[tokio::test]
+async fn the_null_partition_is_counted_and_bounds_nothing() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let spec = TableSpec::new(&[("id", "INT"), ("dt", "STRING")]).partitioned_by(&["dt"]);
+    let mut table = TableBuilder::create(dir.path(), "d", "t", &spec).expect("creates");
+    for dt in [None, Some("b"), None, Some("a"), Some("b")] {
+        table.append(&[json!({"id": 1, "dt": dt}), json!({"id": 2, "dt": dt})]).expect("appends");
+    }
+    remove_data_files(&table);
+    let lake = latest(dir.path(), "d", "t").await.expect("pins");
+    assert_eq!(all_ways(&lake, "SELECT count(*), count(dt), min(dt), max(dt) FROM t").await, ["10|6|a|b"]);
+    assert_eq!(all_ways(&lake, "SELECT dt, count(*) FROM t GROUP BY dt").await, ["a|2", "b|4", "∅|4"]);
+    assert_eq!(all_ways(&lake, "SELECT count(*), count(dt), max(dt) FROM t WHERE dt IS NULL").await, ["4|0|∅"]);
+}
+
+#[tokio::test]
 async fn compacted_partitions_of_a_keyed_table_are_counted_and_bounded_by_metadata() {
     let dir = tempfile::tempdir().expect("a folder");
     let spec = keyed("deduplicate").option("deletion-vectors.enabled", "true");
