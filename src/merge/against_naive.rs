@@ -237,7 +237,11 @@ mod tests {
             if guarded {
                 for number in 0..1 + dice.below(3) {
                     guards.push(format!("g{number}"));
-                    columns.push((format!("g{number}"), dice.pick(&[DataType::Int, text(), DataType::Double]), true));
+                    columns.push((
+                        format!("g{number}"),
+                        dice.pick(&[DataType::Int, text(), DataType::Float, DataType::Double]),
+                        true,
+                    ));
                 }
             }
             let mut protected = Vec::new();
@@ -296,7 +300,11 @@ mod tests {
             if engine != "first-row" && dice.percent(40) {
                 let names: Vec<String> = (0..1 + dice.below(2)).map(|number| format!("s{number}")).collect();
                 for name in &names {
-                    columns.push((name.clone(), dice.pick(&[DataType::Int, text(), DataType::Double]), true));
+                    columns.push((
+                        name.clone(),
+                        dice.pick(&[DataType::Int, text(), DataType::Float, DataType::Double]),
+                        true,
+                    ));
                 }
                 set("sequence.field".to_string(), &names.join(","));
                 if dice.percent(40) {
@@ -410,7 +418,7 @@ mod tests {
         let pool: Vec<Vec<Value>> = (0..1 + dice.below(20)).map(|_| row(dice)).collect();
         let of_key = |row: &Vec<Value>| -> Vec<Value> { key.iter().map(|&at| row[at].clone()).collect() };
         let order = |a: &[Value], b: &[Value]| {
-            a.iter().zip(b).map(|(a, b)| a.order(b)).find(|o| o.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
+            a.iter().zip(b).map(|(a, b)| a.key_order(b)).find(|o| o.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
         };
         let retracts = dice.pick(&[0, 0, 15, 40]);
         // sequence numbers: any (with many ties), or a range of its own for each run

@@ -10,7 +10,7 @@ use arrow::compute::{concat, interleave};
 use arrow::datatypes::{DataType, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type};
 use std::sync::Arc;
 
-use super::compare::compare_values;
+use super::compare::{compare_sequence, compare_values};
 use crate::error::{Error, Result};
 
 /// A row of an input batch.
@@ -83,16 +83,27 @@ impl Column<'_> {
         array.is_null(at)
     }
 
-    /// Orders two input rows by this column, nulls lowest.
-    pub(super) fn compare_rows(&self, a: RowRef, b: RowRef) -> Ordering {
-        let ((a, i), (b, j)) = (self.array(a), self.array(b));
-        compare_values(a, i, b, j)
-    }
-
     /// Orders two cells that are no computed values, nulls lowest.
     pub(super) fn compare(&self, a: &Cell, b: &Cell) -> Ordering {
+        self.compare_by(a, b, compare_values)
+    }
+
+    /// Orders two cells of a sequence column.
+    pub(super) fn compare_sequence(&self, a: &Cell, b: &Cell) -> Ordering {
+        self.compare_by(a, b, compare_sequence)
+    }
+
+    fn compare_by(
+        &self,
+        a: &Cell,
+        b: &Cell,
+        compare: impl Fn(&dyn Array, usize, &dyn Array, usize) -> Ordering,
+    ) -> Ordering {
         match (a, b) {
-            (Cell::Row(a), Cell::Row(b)) => self.compare_rows(*a, *b),
+            (Cell::Row(a), Cell::Row(b)) => {
+                let ((a, i), (b, j)) = (self.array(*a), self.array(*b));
+                compare(a, i, b, j)
+            }
             (a, b) => b.is_null().cmp(&a.is_null()),
         }
     }

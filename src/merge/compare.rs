@@ -1,4 +1,10 @@
-//! Order of two values of one column: nulls first, floats as Java compares them, text and binaries bytewise.
+//! Order of two values of one column: nulls first, text and binaries bytewise, floats in one of two ways.
+//!
+//! | compares | -0.0 and 0.0 | NaN | source |
+//! |---|---|---|---|
+//! | values: `max`, `min` | -0.0 is less | the largest, equal to itself | Java's `Double.compare` |
+//! | sequence fields | equal | equal to every number | the comparators Java generates: `a > b ? 1 : a < b ? -1 : 0` |
+//! | keys | equal | the largest, equal to itself | the same; but what has no order cannot be sorted |
 
 use std::cmp::Ordering;
 
@@ -41,6 +47,26 @@ pub(super) fn is_comparable(data_type: &DataType) -> bool {
     )
 }
 
+/// Compares two values of sequence fields, as [`compare_values`] does all others. Not transitive where NaN occurs: it
+/// ties with everything.
+pub(super) fn compare_sequence(a: &dyn Array, i: usize, b: &dyn Array, j: usize) -> Ordering {
+    if a.is_valid(i) && b.is_valid(j) {
+        let order = match a.data_type() {
+            DataType::Float32 => {
+                Some(a.as_primitive::<Float32Type>().value(i).partial_cmp(&b.as_primitive::<Float32Type>().value(j)))
+            }
+            DataType::Float64 => {
+                Some(a.as_primitive::<Float64Type>().value(i).partial_cmp(&b.as_primitive::<Float64Type>().value(j)))
+            }
+            _ => None,
+        };
+        if let Some(order) = order {
+            return order.unwrap_or(Ordering::Equal);
+        }
+    }
+    compare_values(a, i, b, j)
+}
+
 /// Compares two values of arrays of one type, for which [`is_comparable`] holds. Nulls are lowest.
 pub(super) fn compare_values(a: &dyn Array, i: usize, b: &dyn Array, j: usize) -> Ordering {
     match (a.is_null(i), b.is_null(j)) {
@@ -81,7 +107,24 @@ where
     a.as_primitive::<T>().value(i).cmp(&b.as_primitive::<T>().value(j))
 }
 
-/// The array with every NaN in one form, so that bytewise encodings of equal keys are equal and NaN sorts last.
+/// The keys with every NaN and every zero in one form, so that bytewise encodings of equal keys are equal and NaN sorts
+/// last.
+pub(super) fn canonical_keys(array: &ArrayRef) -> ArrayRef {
+    // adding zero turns -0.0 into 0.0
+    match array.data_type() {
+        DataType::Float32 => {
+            let values = array.as_primitive::<Float32Type>();
+            std::sync::Arc::new(values.unary::<_, Float32Type>(|x| if x.is_nan() { f32::NAN } else { x + 0.0 }))
+        }
+        DataType::Float64 => {
+            let values = array.as_primitive::<Float64Type>();
+            std::sync::Arc::new(values.unary::<_, Float64Type>(|x| if x.is_nan() { f64::NAN } else { x + 0.0 }))
+        }
+        _ => ArrayRef::clone(array),
+    }
+}
+
+/// The array with every NaN in one form, so that bytewise encodings of equal values are equal.
 pub(super) fn canonical_nans(array: &ArrayRef) -> ArrayRef {
     match array.data_type() {
         DataType::Float32 => {
@@ -113,6 +156,16 @@ mod tests {
         }
         assert!(java_order_f64(negative_nan, f64::NAN).is_eq());
         assert!(java_order_f32(-f32::NAN, f32::NAN).is_eq());
+    }
+
+    #[test]
+    fn zeros_tie_and_nan_ties_with_everything_in_sequence_fields() {
+        let array = Float64Array::from(vec![None, Some(-0.0), Some(0.0), Some(1.0), Some(f64::NAN)]);
+        let order = |i: usize, j: usize| compare_sequence(&array, i, &array, j);
+        assert!(order(1, 2).is_eq() && order(2, 3).is_lt() && order(3, 1).is_gt());
+        assert!((1..5).all(|i| order(i, 4).is_eq() && order(4, i).is_eq() && order(0, i).is_lt()));
+        let array = arrow::array::Float32Array::from(vec![-0.0, 0.0, f32::NAN]);
+        assert!((0..3).all(|i| (0..3).all(|j| compare_sequence(&array, i, &array, j).is_eq())));
     }
 
     #[test]

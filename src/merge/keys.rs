@@ -11,7 +11,7 @@ use arrow::datatypes::{
 };
 use arrow::row::{RowConverter, Rows, SortField};
 
-use super::compare::canonical_nans;
+use super::compare::canonical_keys;
 use crate::error::{Error, Result};
 
 /// Turns key columns into [`Keys`]. All batches of a merge go through one encoder, so their keys have one form.
@@ -21,8 +21,8 @@ pub(super) struct KeyEncoder {
     converter: Option<RowConverter>,
 }
 
-/// Keys of the rows of one batch. Keys of one encoder compare; the order is nulls first, numbers by value, floats as
-/// Java does, text and binaries bytewise, column by column.
+/// Keys of the rows of one batch. Keys of one encoder compare; the order is nulls first, numbers by value, NaN last, text
+/// and binaries bytewise, column by column.
 #[derive(Debug)]
 pub(super) enum Keys {
     /// One column of at most 32 bits.
@@ -76,7 +76,7 @@ impl KeyEncoder {
             )));
         }
         if let Some(converter) = &self.converter {
-            let columns: Vec<ArrayRef> = columns.iter().map(canonical_nans).collect();
+            let columns: Vec<ArrayRef> = columns.iter().map(canonical_keys).collect();
             return Ok(Keys::Rows(Box::new(converter.convert_columns(&columns)?)));
         }
         let Some(column) = columns.first() else { return Err(Error::internal("a merge needs a key")) };
@@ -243,8 +243,8 @@ mod tests {
             Arc::new(Decimal128Array::from(vec![None, Some(i128::MIN / 4), Some(-1), Some(0), Some(i128::MAX / 4)])),
             Arc::new(StringArray::from(vec![None, Some(""), Some("a"), Some("a\0"), Some("b"), Some("\u{10000}")])),
             Arc::new(BinaryArray::from_opt_vec(vec![None, Some(b""), Some(b"\x00"), Some(b"\x7f"), Some(b"\xff")])),
-            Arc::new(Float32Array::from(vec![None, Some(f32::NEG_INFINITY), Some(-0.0), Some(0.0), Some(-f32::NAN)])),
-            Arc::new(Float64Array::from(vec![None, Some(-1.0), Some(-0.0), Some(0.0), Some(f64::NAN)])),
+            Arc::new(Float32Array::from(vec![None, Some(f32::NEG_INFINITY), Some(-0.0), Some(1e-40), Some(-f32::NAN)])),
+            Arc::new(Float64Array::from(vec![None, Some(-1.0), Some(-0.0), Some(5e-324), Some(f64::NAN)])),
         ];
         for column in ascending {
             let keys = keys(std::slice::from_ref(&column));
@@ -254,6 +254,19 @@ mod tests {
             let composite = self::keys(&[column.clone(), tail]);
             assert_eq!(composite.first_disorder(), None, "{} in a composite key", column.data_type());
         }
+    }
+
+    #[test]
+    fn both_zeros_are_one_key_and_so_are_all_nans() {
+        let zeros: ArrayRef = Arc::new(Float64Array::from(vec![-0.0, 0.0]));
+        assert_eq!(keys(&[zeros]).first_disorder(), Some(1));
+        let nans: ArrayRef = Arc::new(Float32Array::from(vec![f32::NAN, -f32::NAN]));
+        let nans = keys(&[nans]);
+        assert!(nans.compare(0, &nans, 1).is_eq());
+        // rows of one file, as a writer sorts them for whom both zeros are equal
+        let first: ArrayRef = Arc::new(Float64Array::from(vec![0.0, -0.0, 0.0]));
+        let second: ArrayRef = Arc::new(Int8Array::from(vec![1, 2, 3]));
+        assert_eq!(keys(&[first, second]).first_disorder(), None);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use arrow::array::Array;
 
 use super::cell::RowRef;
-use super::compare::compare_values;
+use super::compare::compare_sequence;
 use crate::error::{Error, Result};
 use crate::spec::RowKind;
 
@@ -24,13 +24,22 @@ pub(super) struct Record {
 
 /// Sorts the records of one key into the order of folding: user sequence (nulls lowest in both directions), then
 /// sequence number, then retract before add, then place.
-pub(super) fn sort(records: &mut [Record], user_sequence: impl Fn(RowRef, RowRef) -> Ordering) {
+///
+/// `total` says that the user sequence is an order. With NaN, which ties with every number, it is none, and a sort might
+/// do anything: then each record, in the order of the others, moves before its predecessors only as long as it is less.
+pub(super) fn sort(records: &mut [Record], total: bool, user_sequence: impl Fn(RowRef, RowRef) -> Ordering) {
     records.sort_by(|a, b| {
-        user_sequence(a.at, b.at)
-            .then(a.sequence.cmp(&b.sequence))
-            .then(b.kind.is_retract().cmp(&a.kind.is_retract()))
-            .then(a.place.cmp(&b.place))
+        a.sequence.cmp(&b.sequence).then(b.kind.is_retract().cmp(&a.kind.is_retract())).then(a.place.cmp(&b.place))
     });
+    if total {
+        records.sort_by(|a, b| user_sequence(a.at, b.at));
+        return;
+    }
+    for at in 1..records.len() {
+        let before = records[..at].iter().rev().take_while(|older| user_sequence(records[at].at, older.at).is_lt());
+        let moved = before.count();
+        records[at - moved..=at].rotate_right(1);
+    }
 }
 
 /// Orders row `i` of the first columns and row `j` of the second by the user sequence.
@@ -41,7 +50,7 @@ pub(super) fn compare_user_sequence<'a>(
     descending: bool,
 ) -> Ordering {
     for (a, b) in columns {
-        let order = compare_values(a, i, b, j);
+        let order = compare_sequence(a, i, b, j);
         if order.is_eq() {
             continue;
         }
@@ -77,7 +86,7 @@ pub(super) fn row_kind(byte: i8) -> Result<RowKind> {
 
 #[cfg(test)]
 mod tests {
-    use arrow::array::Int32Array;
+    use arrow::array::{Float64Array, Int32Array};
 
     use super::*;
 
@@ -87,7 +96,7 @@ mod tests {
 
     fn order(values: Vec<Option<i32>>, descending: bool, mut records: Vec<Record>) -> Vec<u32> {
         let array = Int32Array::from(values);
-        sort(&mut records, |a, b| {
+        sort(&mut records, true, |a, b| {
             compare_user_sequence(
                 [(&array as &dyn Array, &array as &dyn Array)],
                 a.row as usize,
@@ -103,6 +112,24 @@ mod tests {
         let records: Vec<_> = (0..3).map(|row| record(row, 0, RowKind::Insert, 0)).collect();
         assert_eq!(order(vec![Some(1), None, Some(2)], false, records.clone()), [1, 0, 2]);
         assert_eq!(order(vec![Some(1), None, Some(2)], true, records), [1, 2, 0]);
+    }
+
+    #[test]
+    fn zeros_and_nan_tie_so_that_the_later_write_is_last() {
+        let order = |values: [f64; 3]| {
+            let array = Float64Array::from(values.to_vec());
+            let mut records: Vec<_> = (0..3).map(|row| record(row, i64::from(row), RowKind::Insert, 0)).collect();
+            sort(&mut records, false, |a, b| {
+                let columns = [(&array as &dyn Array, &array as &dyn Array)];
+                compare_user_sequence(columns, a.row as usize, b.row as usize, false)
+            });
+            records.iter().map(|record| record.at.row).collect::<Vec<_>>()
+        };
+        assert_eq!(order([0.0, -0.0, 0.0]), [0, 1, 2]);
+        assert_eq!(order([-0.0, 1.0, 0.0]), [0, 2, 1]);
+        assert_eq!(order([5.0, f64::NAN, 7.0]), [0, 1, 2]);
+        assert_eq!(order([f64::INFINITY, 1.0, f64::NAN]), [1, 0, 2]);
+        assert_eq!(order([5.0, f64::NAN, 3.0]), [0, 1, 2], "3 does not go past NaN");
     }
 
     #[test]

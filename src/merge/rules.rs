@@ -160,6 +160,12 @@ impl MergeRules {
         self.sequence_descending
     }
 
+    /// Whether the user sequence orders all rows; not with NaN, which ties with every number.
+    pub(super) fn sequence_is_total(&self) -> bool {
+        let types = self.user_sequence.iter().filter_map(|column| self.fields.get(*column)).map(DataField::data_type);
+        !types.into_iter().any(|data_type| matches!(data_type, DataType::Float | DataType::Double))
+    }
+
     /// Whether rows are ordered by commit: the reader must replace the sequence numbers of every file of source
     /// APPEND by the file's smallest sequence number before it merges or selects (a file of unknown source is an
     /// error).

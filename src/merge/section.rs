@@ -3,6 +3,7 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BinaryHeap};
 
+use super::compare::{java_order_f32, java_order_f64};
 use crate::spec::Datum;
 
 /// Cuts the files of one bucket into sections → runs → files. No file straddles two sections (ranges that touch
@@ -116,7 +117,7 @@ fn compare_keys(a: &[Datum], b: &[Datum]) -> Ordering {
         .unwrap_or_else(|| a.len().cmp(&b.len()))
 }
 
-/// Key order of two values of one type: nulls first, floats as Java compares them, text and binaries bytewise.
+/// Key order of two values of one type: nulls first, both zeros equal, NaN last, text and binaries bytewise.
 fn compare_datums(a: &Datum, b: &Datum) -> Ordering {
     match (a, b) {
         (Datum::Null, Datum::Null) => Ordering::Equal,
@@ -129,8 +130,8 @@ fn compare_datums(a: &Datum, b: &Datum) -> Ordering {
             a.cmp(b)
         }
         (Datum::BigInt(a), Datum::BigInt(b)) => a.cmp(b),
-        (Datum::Float(a), Datum::Float(b)) => super::compare::java_order_f32(*a, *b),
-        (Datum::Double(a), Datum::Double(b)) => super::compare::java_order_f64(*a, *b),
+        (Datum::Float(a), Datum::Float(b)) => java_order_f32(*a + 0.0, *b + 0.0),
+        (Datum::Double(a), Datum::Double(b)) => java_order_f64(*a + 0.0, *b + 0.0),
         // one column, one scale: unscaled values compare as values do
         (Datum::Decimal(a, ..), Datum::Decimal(b, ..)) => a.cmp(b),
         (Datum::Timestamp(a, c), Datum::Timestamp(b, d)) => (a, c).cmp(&(b, d)),
@@ -232,10 +233,15 @@ mod tests {
         let files = vec![
             double("nan", Datum::Double(f64::NAN), Datum::Double(f64::NAN)),
             double("zero", Datum::Double(0.0), Datum::Double(1.0)),
-            double("minus", Datum::Double(-1.0), Datum::Double(-0.0)),
+            double("minus", Datum::Double(-1.0), Datum::Double(-0.5)),
             double("null", Datum::Null, Datum::Null),
         ];
         assert_eq!(names(files), [[["null"]], [["minus"]], [["zero"]], [["nan"]]]);
+        let files = vec![
+            double("zero", Datum::Double(0.0), Datum::Double(1.0)),
+            double("minus", Datum::Double(-1.0), Datum::Double(-0.0)),
+        ];
+        assert_eq!(names(files), [[["minus"], ["zero"]]], "both zeros are one key");
     }
 
     #[test]

@@ -147,6 +147,8 @@ struct Merge {
     lookup: bool,
     batch_size: usize,
     descending: bool,
+    /// Whether the user sequence is an order.
+    total: bool,
 }
 
 impl Merge {
@@ -171,6 +173,7 @@ impl Merge {
             lookup: rules.needs_lookup(),
             batch_size: options.batch_size.max(1),
             descending: rules.sequence_descending(),
+            total: rules.sequence_is_total(),
         })
     }
 
@@ -259,7 +262,7 @@ impl Merge {
     fn close(&mut self) -> Result<()> {
         let mut records = std::mem::take(&mut self.open);
         let versions = records.len();
-        order::sort(&mut records, |a, b| self.runs.compare_user_sequence(a, b, self.descending));
+        order::sort(&mut records, self.total, |a, b| self.runs.compare_user_sequence(a, b, self.descending));
         if self.lookup {
             order::retain_lookup(&mut records);
         }

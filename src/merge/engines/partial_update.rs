@@ -232,7 +232,7 @@ impl Group {
         }
         for &at in &self.sequence {
             let column = &fold.columns[at];
-            match column.compare(&column.cell(record.at), &fold.row[at]) {
+            match column.compare_sequence(&column.cell(record.at), &fold.row[at]) {
                 std::cmp::Ordering::Less => return Standing::Older,
                 std::cmp::Ordering::Greater => return Standing::Newer,
                 std::cmp::Ordering::Equal => {}

@@ -134,7 +134,7 @@ fn choose(records: &mut Vec<Record>, files: &[File], rules: &MergeRules) -> Resu
     let outcome = if records.len() == 1 {
         Outcome::Record(0)
     } else {
-        order::sort(records, |a, b| {
+        order::sort(records, rules.sequence_is_total(), |a, b| {
             let (x, y) = (&files[a.batch as usize].user_sequence, &files[b.batch as usize].user_sequence);
             let columns = x.iter().zip(y).map(|(x, y)| (x.as_ref(), y.as_ref()));
             order::compare_user_sequence(columns, a.row as usize, b.row as usize, rules.sequence_descending())

@@ -116,6 +116,35 @@ async fn a_vanished_data_file_is_an_error_and_never_fewer_rows() {
 }
 
 #[tokio::test]
+async fn both_zeros_are_one_key_and_tie_as_sequence_numbers() {
+    // as Java Paimon answers for the same writes
+    let dir = tempfile::tempdir().expect("a folder");
+    let spec = TableSpec::new(&[("k", "DOUBLE NOT NULL"), ("v", "STRING")]).primary_key(&["k"]).option("bucket", "1");
+    let mut keys = TableBuilder::create(dir.path(), "d", "keys", &spec).expect("creates");
+    keys.append(&[json!({"k": -0.0, "v": "old"}), json!({"k": 1.0, "v": "one"})]).expect("appends");
+    keys.append(&[json!({"k": 0.0, "v": "new"})]).expect("appends");
+    let lake = latest(dir.path(), "d", "keys").await.expect("pins");
+    assert_eq!(all_ways(&lake, "SELECT v FROM t").await, ["new", "one"]);
+    for (engine, group) in [("deduplicate", None), ("partial-update", Some("fields.x.sequence-group"))] {
+        let name = engine.replace('-', "_");
+        let mut spec = TableSpec::new(&[("k", "INT NOT NULL"), ("x", "DOUBLE"), ("v", "STRING")])
+            .primary_key(&["k"])
+            .option("bucket", "1")
+            .option("merge-engine", engine);
+        spec = match group {
+            Some(option) => spec.option(option, "v"),
+            None => spec.option("sequence.field", "x"),
+        };
+        let mut table = TableBuilder::create(dir.path(), "d", &name, &spec).expect("creates");
+        for (x, y, v) in [(0.0, 2.0, "first"), (-0.0, 1.0, "second")] {
+            table.append(&[json!({"k": 1, "x": x, "v": v}), json!({"k": 2, "x": y, "v": v})]).expect("appends");
+        }
+        let lake = latest(dir.path(), "d", &name).await.expect("pins");
+        assert_eq!(all_ways(&lake, "SELECT k, v FROM t").await, ["1|second", "2|first"], "{engine}");
+    }
+}
+
+#[tokio::test]
 async fn verify_files_finds_a_missing_file_while_planning() {
     let dir = tempfile::tempdir().expect("a folder");
     let mut builder = TableBuilder::create(dir.path(), "d", "t", &keyed("deduplicate")).expect("creates");

@@ -44,7 +44,26 @@ impl Value {
         matches!(self, Self::Null)
     }
 
-    /// The order of Paimon keys: nulls first, floats as Java compares them, text by bytes.
+    /// The order of keys: as that of values, but both zeros are one key.
+    pub fn key_order(&self, other: &Self) -> Ordering {
+        let plain = |value: &Self| match value {
+            Self::Float(zero) if *zero == 0.0 => Self::Float(0.0),
+            Self::Double(zero) if *zero == 0.0 => Self::Double(0.0),
+            other => other.clone(),
+        };
+        plain(self).order(&plain(other))
+    }
+
+    /// The order of sequence fields: as that of values, but both zeros tie, and NaN with every number.
+    fn sequence_order(&self, other: &Self) -> Ordering {
+        match (self, other) {
+            (Self::Float(a), Self::Float(b)) => a.partial_cmp(b).unwrap_or(Ordering::Equal),
+            (Self::Double(a), Self::Double(b)) => a.partial_cmp(b).unwrap_or(Ordering::Equal),
+            _ => self.order(other),
+        }
+    }
+
+    /// The order of values: nulls first, floats as Java compares them, text by bytes.
     pub fn order(&self, other: &Self) -> Ordering {
         match (self, other) {
             (Self::Null, Self::Null) => Ordering::Equal,
@@ -83,6 +102,14 @@ fn java(a: f64, b: f64) -> Ordering {
             b.is_sign_negative().cmp(&a.is_sign_negative())
         }),
     }
+}
+
+fn sequence_order(a: &[Value], b: &[Value]) -> Ordering {
+    a.iter().zip(b).map(|(a, b)| a.sequence_order(b)).find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
+}
+
+fn key_order(a: &[Value], b: &[Value]) -> Ordering {
+    a.iter().zip(b).map(|(a, b)| a.key_order(b)).find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
 }
 
 fn tuple_order(a: &[Value], b: &[Value]) -> Ordering {
@@ -156,19 +183,19 @@ pub fn merge(table: &Table, records: &[Record]) -> Result<Outcome, String> {
     let mut keys: Vec<(Vec<Value>, Vec<usize>)> = Vec::new();
     for (number, record) in records.iter().enumerate() {
         let key: Vec<Value> = table.key.iter().map(|name| record.values[table.place(name)].clone()).collect();
-        match keys.iter_mut().find(|(known, _)| tuple_order(known, &key).is_eq()) {
+        match keys.iter_mut().find(|(known, _)| key_order(known, &key).is_eq()) {
             Some((_, versions)) => versions.push(number),
             None => keys.push((key, vec![number])),
         }
     }
-    keys.sort_by(|a, b| tuple_order(&a.0, &b.0));
+    keys.sort_by(|a, b| key_order(&a.0, &b.0));
     let mut outcome = Outcome { keys: keys.len(), ..Outcome::default() };
     for (_, mut versions) in keys {
         if let [only] = versions.as_slice() {
             outcome.rows.push(as_it_is(records, *only));
             continue;
         }
-        versions.sort_by(|a, b| table.order(&records[*a], &records[*b]));
+        table.sort(&mut versions, records);
         if table.is_lookup() {
             let lowest = versions.iter().map(|at| records[*at].level).filter(|level| *level > 0).min();
             let one = versions.iter().copied().find(|at| Some(records[*at].level) == lowest);
@@ -211,18 +238,33 @@ impl Table {
                 || self.option("changelog-producer") == Some("lookup"))
     }
 
-    fn order(&self, a: &Record, b: &Record) -> Ordering {
+    /// Sorts records into the order in which they are folded. One after another, as they were written, they queue up and
+    /// go past those behind whom they should not stand.
+    fn sort(&self, versions: &mut Vec<usize>, records: &[Record]) {
+        let add = |at: &usize| !records[*at].kind.is_retract();
+        versions.sort_by_key(|at| (records[*at].sequence, add(at), records[*at].place));
+        let mut queue: Vec<usize> = Vec::new();
+        for at in versions.drain(..) {
+            let mut place = queue.len();
+            while place > 0 && self.user_order(&records[at], &records[queue[place - 1]]).is_lt() {
+                place -= 1;
+            }
+            queue.insert(place, at);
+        }
+        *versions = queue;
+    }
+
+    fn user_order(&self, a: &Record, b: &Record) -> Ordering {
         for name in self.option("sequence.field").unwrap_or("").split(',').filter(|name| !name.is_empty()) {
             let (x, y) = (&a.values[self.place(name)], &b.values[self.place(name)]);
-            let order = x.order(y);
+            let order = x.sequence_order(y);
             if order.is_ne() {
                 let turn =
                     self.option("sequence.field.sort-order") == Some("descending") && !x.is_null() && !y.is_null();
                 return if turn { order.reverse() } else { order };
             }
         }
-        let add = |record: &Record| !record.kind.is_retract();
-        (a.sequence, add(a), a.place).cmp(&(b.sequence, add(b), b.place))
+        Ordering::Equal
     }
 
     fn fold(&self, records: &[Record], versions: &[usize]) -> Result<Option<Merged>, String> {
@@ -399,7 +441,7 @@ impl Table {
                 }
                 let mine: Vec<Value> = guards.iter().map(|guard| record.values[*guard].clone()).collect();
                 let held: Vec<Value> = guards.iter().map(|guard| row[*guard].clone()).collect();
-                let newer = tuple_order(&mine, &held).is_ge();
+                let newer = sequence_order(&mine, &held).is_ge();
                 if guards.contains(&at) {
                     if newer && record.kind == RowKind::Delete && *removes {
                         row = self.reset(record)?;
