@@ -15,6 +15,7 @@
 //! | `guard` | panics of decoders as errors |
 //! | `decode` | what a format's reader is asked for and gives |
 //! | `parquet`, `orc`, `avro` | the formats |
+//! | `footer` | the footer of a Parquet file, looked at before it is decoded |
 //! | `physical` | stored values to exactly the type of the file's schema |
 //! | `evolve` | casts between the type a file was written with and the type of the table |
 
@@ -22,6 +23,7 @@ mod access;
 mod avro;
 mod decode;
 pub mod evolve;
+mod footer;
 mod format;
 #[cfg(all(test, feature = "testing", feature = "orc"))]
 mod golden;
@@ -33,6 +35,7 @@ mod parquet;
 mod physical;
 mod task;
 
+pub use footer::load_footer;
 pub use format::FileFormat;
 pub use open::open;
 pub use parquet::check_row_groups;

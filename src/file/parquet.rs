@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use ::parquet::arrow::ProjectionMask;
-use ::parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, RowSelection};
+use ::parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, RowSelection, RowSelectionPolicy};
 use ::parquet::arrow::async_reader::{
     AsyncFileReader, MetadataFetch, ParquetRecordBatchStream, ParquetRecordBatchStreamBuilder,
 };
@@ -18,6 +18,7 @@ use ::parquet::basic::Type as PhysicalType;
 use ::parquet::errors::ParquetError;
 use ::parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader};
 use arrow::array::{Array, ArrayRef, AsArray, ListArray, MapArray, RecordBatch, StructArray};
+use arrow::buffer::BooleanBuffer;
 use arrow::datatypes::{
     DataType as ArrowType, Field, FieldRef, Fields, Schema, SchemaRef, TimeUnit, TimestampNanosecondType,
     TimestampSecondType,
@@ -29,12 +30,13 @@ use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 use super::access::Access;
 use super::decode::{Request, Stored, StoredBatch};
 use super::evolve::{downcast, out_of_range};
+use super::footer::load_footer;
 use super::guard::{guarded, guarded_stream};
 use super::task::FileEnv;
 use crate::error::{Error, Result};
 
-/// Bytes read from the end at first: most footers fit.
-const FOOTER_GUESS: usize = 64 * 1024;
+/// Rows that are worth to be skipped by pages, for which their places must be read first.
+const SKIPPED_ROWS: usize = 10_000;
 
 pub(super) async fn open(env: &FileEnv, access: &Access, request: Request) -> Result<Stored> {
     let footer = footer(env, access).await?;
@@ -42,7 +44,14 @@ pub(super) async fn open(env: &FileEnv, access: &Access, request: Request) -> Re
         .map_err(|_| access.damaged("its footer counts fewer than no rows"))?;
     check_row_groups(&footer).map_err(|what| access.damaged(what))?;
     let access = access.clone();
-    guarded(&access.clone(), async move { stored(access, footer, rows, request) }).await
+    guarded(&access.clone(), async move {
+        let footer = match &request.live {
+            Some(live) if skips_pages(live) => with_pages(env, &access, footer).await?,
+            _ => footer,
+        };
+        stored(access, footer, rows, request)
+    })
+    .await
 }
 
 /// Whether the row groups hold as many rows as the footer says; the error is what is wrong.
@@ -63,18 +72,38 @@ async fn footer(env: &FileEnv, access: &Access) -> Result<Arc<ParquetMetaData>> 
     env.footers()
         .get_or_load(&key, || async {
             guarded(access, async {
-                let footer = ParquetMetaDataReader::new()
-                    .with_page_index_policy(PageIndexPolicy::Skip)
-                    .with_prefetch_hint(Some(FOOTER_GUESS))
-                    .load_and_finish(Source(access.clone()), access.size())
-                    .await
-                    .map_err(|e| failure(access, e))?;
+                let footer =
+                    load_footer(Source(access.clone()), access.size()).await.map_err(|e| failure(access, e))?;
                 let bytes = footer.memory_size();
                 Ok((Arc::new(footer), bytes))
             })
             .await
         })
         .await
+}
+
+/// The footer with the places of all pages, when the file tells them; kept instead of the one without.
+async fn with_pages(env: &FileEnv, access: &Access, footer: Arc<ParquetMetaData>) -> Result<Arc<ParquetMetaData>> {
+    if footer.offset_index().is_some() {
+        return Ok(footer);
+    }
+    let mut reader = ParquetMetaDataReader::new_with_metadata(footer.as_ref().clone())
+        .with_column_index_policy(PageIndexPolicy::Skip)
+        .with_offset_index_policy(PageIndexPolicy::Optional);
+    reader.load_page_index(Source(access.clone())).await.map_err(|e| failure(access, e))?;
+    let indexed = Arc::new(reader.finish().map_err(|e| failure(access, e))?);
+    if indexed.offset_index().is_some() {
+        let bytes = indexed.memory_size();
+        env.footers().insert((access.location().clone(), access.size()), Arc::clone(&indexed), bytes);
+    }
+    Ok(indexed)
+}
+
+/// Whether some stretch of unwanted rows is long.
+fn skips_pages(live: &BooleanBuffer) -> bool {
+    let mut before = 0;
+    let within = live.set_slices().any(|(start, end)| start - std::mem::replace(&mut before, end) >= SKIPPED_ROWS);
+    within || live.len() - before >= SKIPPED_ROWS
 }
 
 fn stored(access: Access, footer: Arc<ParquetMetaData>, rows: u64, request: Request) -> Result<Stored> {
@@ -99,16 +128,6 @@ fn stored(access: Access, footer: Arc<ParquetMetaData>, rows: u64, request: Requ
         }
         _ => None,
     };
-    let build = |metadata: ArrowReaderMetadata, mask: ProjectionMask| -> Result<ParquetRecordBatchStream<Source>> {
-        let mut builder = ParquetRecordBatchStreamBuilder::new_with_metadata(Source(access.clone()), metadata)
-            .with_projection(mask)
-            .with_batch_size(request.batch_size);
-        if let Some(selection) = &selection {
-            builder = builder.with_row_selection(selection.clone());
-        }
-        builder.build().map_err(|e| failure(&access, e))
-    };
-
     let int96: Vec<bool> = descriptor.columns().iter().map(|c| c.physical_type() == PhysicalType::INT96).collect();
     let wanted_int96: Vec<usize> = int96
         .iter()
@@ -116,6 +135,21 @@ fn stored(access: Access, footer: Arc<ParquetMetaData>, rows: u64, request: Requ
         .filter(|(leaf, is)| **is && roots.values().any(|root| *root == descriptor.get_column_root_idx(*leaf)))
         .map(|(leaf, _)| leaf)
         .collect();
+    let holds_int96 = !wanted_int96.is_empty();
+    let build = |metadata: ArrowReaderMetadata, mask: ProjectionMask| -> Result<ParquetRecordBatchStream<Source>> {
+        let mut builder = ParquetRecordBatchStreamBuilder::new_with_metadata(Source(access.clone()), metadata)
+            .with_projection(mask)
+            .with_batch_size(request.batch_size);
+        if let Some(selection) = &selection {
+            builder = builder.with_row_selection(selection.clone());
+        }
+        if holds_int96 {
+            // cut by pages, the batches of two readers would not hold the same rows
+            builder = builder.with_row_selection_policy(RowSelectionPolicy::Selectors);
+        }
+        builder.build().map_err(|e| failure(&access, e))
+    };
+
     let seconds = if wanted_int96.is_empty() {
         None
     } else {
@@ -268,11 +302,7 @@ impl AsyncFileReader for Source {
         _options: Option<&'a ArrowReaderOptions>,
     ) -> BoxFuture<'a, ::parquet::errors::Result<Arc<ParquetMetaData>>> {
         let access = self.0.clone();
-        async move {
-            let footer = ParquetMetaDataReader::new().load_and_finish(Source(access.clone()), access.size()).await?;
-            Ok(Arc::new(footer))
-        }
-        .boxed()
+        async move { Ok(Arc::new(load_footer(Source(access.clone()), access.size()).await?)) }.boxed()
     }
 }
 

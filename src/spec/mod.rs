@@ -16,6 +16,7 @@
 //! | `deletion_vector`, `file_index` | what says that rows are gone, or cannot match |
 //! | `datum`, `row_kind`, `arrow_types` | one value, its order, and its Arrow form |
 //! | `text`, `zone` | values as text, clocks and instants |
+//! | `parquet_footer` | whether a decoder would survive a Parquet footer |
 
 pub mod arrow_types;
 pub mod binary_row;
@@ -31,6 +32,7 @@ pub mod json;
 pub mod manifest;
 mod meta_file;
 pub mod options;
+pub mod parquet_footer;
 pub mod partition_path;
 pub mod row_kind;
 pub mod schema;

@@ -448,6 +448,52 @@ async fn masks_keep_rows_of_several_row_groups() {
     }
 }
 
+#[tokio::test]
+async fn a_stretch_of_rows_is_read_without_the_pages_before_and_behind_it() {
+    let rows = 50_000;
+    let values: ArrayRef = Arc::new(Int64Array::from_iter_values(0..rows));
+    let text: ArrayRef = Arc::new(StringArray::from_iter_values((0..rows).map(|row| format!("row {row}"))));
+    let batch = RecordBatch::try_from_iter(vec![("v", values), ("s", text)]).unwrap();
+    let mut file = Vec::new();
+    let properties = WriterProperties::builder()
+        .set_dictionary_enabled(false)
+        .set_data_page_row_count_limit(1000)
+        .set_write_batch_size(500);
+    let mut writer = ArrowWriter::try_new(&mut file, batch.schema(), Some(properties.build())).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    // the first pages of both columns are no pages any more
+    let (numbers, texts) = (4..40_000, 420_000..440_000);
+    file[numbers].fill(0xff);
+    file[texts].fill(0xff);
+    let columns = vec![field(0, "v", "BIGINT"), field(1, "s", "STRING")];
+    let mut task = task("a.parquet", file, columns.clone(), columns).await;
+    assert!(read(&task).await.is_err());
+    task.live = Some(BooleanBuffer::collect_bool(rows as usize, |row| (20_300..21_700).contains(&row)));
+    let env = FileEnv::new(1 << 20);
+    for _ in 0..2 {
+        let batches: Vec<RecordBatch> = open(&env, &task).await.unwrap().try_collect().await.unwrap();
+        let read = arrow::compute::concat_batches(&task.schema(), &batches).unwrap();
+        assert_eq!(read.column(0).as_primitive::<Int64Type>().values().to_vec(), (20_300..21_700).collect::<Vec<_>>());
+        assert_eq!(read.column(1).as_string::<i32>().value(0), "row 20300");
+    }
+    assert_eq!(env.footers().stats().entries, 1, "the places of pages are kept with the footer");
+}
+
+#[tokio::test]
+async fn int96_is_checked_in_stretches_and_single_rows_too() {
+    let values: Vec<Int96> = (0..60_000).map(|row| int96(EPOCH_DAY, i64::from(row) * 1_000_000)).collect();
+    let column = field(0, "t", "TIMESTAMP(3)");
+    let mut task = task("a.parquet", int96_file(&values), vec![column.clone()], vec![column]).await;
+    for keep in [|row: usize| row >= 41_000 && row % 3 == 0, |row: usize| (15_000..15_100).contains(&row)] {
+        task.live = Some(BooleanBuffer::collect_bool(values.len(), keep));
+        let read = read(&task).await.unwrap();
+        let wanted: Vec<Datum> =
+            (0..values.len()).filter(|row| keep(*row)).map(|row| Datum::Timestamp(row as i64, 0)).collect();
+        assert_eq!(datums(&read, 0, "TIMESTAMP(3)"), wanted);
+    }
+}
+
 fn zone_file(name: &str) -> Vec<u8> {
     std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("sqllogictest/tables/zones").join(name)).unwrap()
 }

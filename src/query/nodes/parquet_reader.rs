@@ -15,16 +15,13 @@ use object_store::ObjectStoreExt;
 use parquet::arrow::arrow_reader::ArrowReaderOptions;
 use parquet::arrow::async_reader::{AsyncFileReader, MetadataFetch};
 use parquet::errors::{ParquetError, Result as ParquetResult};
-use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader};
+use parquet::file::metadata::ParquetMetaData;
 
 use super::merge_source::FileRef;
 use crate::error::{Error, Result};
-use crate::file::{FileEnv, check_row_groups};
+use crate::file::{FileEnv, check_row_groups, load_footer};
 use crate::scan::PlannedFile;
 use crate::snapshot::Pin;
-
-/// First bytes from the end of a file that are read for its footer.
-const FOOTER_HINT: usize = 64 << 10;
 
 /// Makes readers of the files of one pin.
 #[derive(Debug)]
@@ -146,12 +143,8 @@ impl AsyncFileReader for LakeReader {
                 .files
                 .footers()
                 .get_or_load(&key, || async {
-                    let footer = ParquetMetaDataReader::new()
-                        .with_page_index_policy(PageIndexPolicy::Skip)
-                        .with_prefetch_hint(Some(FOOTER_HINT))
-                        .load_and_finish(FooterFetch(this), size)
-                        .await
-                        .map_err(|error| unwrapped(error, &this.file))?;
+                    let footer =
+                        load_footer(FooterFetch(this), size).await.map_err(|error| unwrapped(error, &this.file))?;
                     let bytes = footer.memory_size();
                     Ok((Arc::new(footer), bytes))
                 })

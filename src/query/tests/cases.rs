@@ -116,6 +116,32 @@ async fn a_vanished_data_file_is_an_error_and_never_fewer_rows() {
 }
 
 #[tokio::test]
+async fn a_data_file_nested_absurdly_is_an_error_that_names_it() {
+    for engine in ["deduplicate", "partial-update"] {
+        let dir = tempfile::tempdir().expect("a folder");
+        let mut table = TableBuilder::create(dir.path(), "d", "t", &keyed(engine)).expect("creates");
+        table.append(&[row(1, 1, "a")]).expect("appends");
+        table.append(&[row(1, 2, "a")]).expect("appends");
+        let mut entry = table.live_files().expect("lists").pop().expect("a file");
+        let file = walk(table.root()).into_iter().find(|file| file.ends_with(&entry.file.file_name)).expect("is there");
+        table.commit().remove(&entry.file.file_name).publish().expect("publishes");
+        let footer = crate::spec::parquet_footer::tests::chain(10_000);
+        let length = u32::try_from(footer.len()).expect("fits").to_le_bytes();
+        let bytes = [b"PAR1".as_slice(), &footer, &length, b"PAR1"].concat();
+        entry.file.file_name = "data-nested-0.parquet".to_string();
+        entry.file.file_size = bytes.len() as u64;
+        fs::write(file.with_file_name(&entry.file.file_name), bytes).expect("writes");
+        table.commit().entry(entry.clone()).publish().expect("publishes");
+        let lake = latest(dir.path(), "d", "t").await.expect("pins");
+        for way in WAYS.into_iter().chain([PLAIN]) {
+            let error = rows(&register(way, &lake), "SELECT * FROM t").await.expect_err("it cannot be read");
+            let text = error.to_string();
+            assert!(text.contains("nested too deeply") && text.contains(&entry.file.file_name), "{way:?}: {text}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn both_zeros_are_one_key_and_tie_as_sequence_numbers() {
     // as Java Paimon answers for the same writes
     let dir = tempfile::tempdir().expect("a folder");

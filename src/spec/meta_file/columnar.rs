@@ -14,9 +14,11 @@ use super::damaged;
 use super::row::Value;
 use super::table::{Kind, Table};
 use crate::error::{Error, Result};
+use crate::spec::parquet_footer::check_parquet_file;
 
 /// Decodes every row of a Parquet file.
 pub fn read_parquet(bytes: &[u8], table: &'static Table, sink: &mut Sink<'_>) -> Result<()> {
+    check_parquet_file(bytes).map_err(|error| unreadable("Parquet").with_source(error))?;
     let bytes = Bytes::copy_from_slice(bytes);
     guarded("Parquet", || {
         let failed = |error: parquet::errors::ParquetError| unreadable("Parquet").with_source(error);
