@@ -15,7 +15,8 @@ mod tests {
     use crate::error::Result;
     use crate::merge::select::select_by_each_kernel;
     use crate::merge::{
-        FileSequence, KeyFile, MergeOptions, MergeRules, RunInput, SectionSelection, Unbounded, merge_runs, select,
+        FileSequence, KeyFile, KeyRange, KeySample, KeySampler, MergeOptions, MergeRules, RunInput, SectionSelection,
+        Unbounded, cut, join, key_ranges, merge_runs, select, within,
     };
     use crate::spec::arrow_types::arrow_field;
     use crate::spec::{CoreOptions, DataField, DataType, FieldType, RowKind, SchemaId, TableSchema};
@@ -486,34 +487,79 @@ mod tests {
     /// Values, sequence number, kind.
     type MergedRow = (Vec<Value>, i64, RowKind);
 
-    fn run_merge(case: &mut Case) -> (Vec<usize>, Result<Vec<MergedRow>>, [u64; 3]) {
-        let rules = Arc::new(case.rules());
-        let columns = rules.required_columns(&case.projection).unwrap();
-        let inputs: Vec<RunInput> = case
+    /// What a merge gave, and what it counted: rows, keys, tombstones.
+    type Merged = (Result<Vec<MergedRow>>, [u64; 3]);
+
+    fn run_merge(case: &mut Case) -> (Vec<usize>, Merged) {
+        let columns = case.rules().required_columns(&case.projection).unwrap();
+        let merged = run_range(case, &columns, &KeyRange::default(), None);
+        (columns, merged)
+    }
+
+    /// The merge in parts: the rows of the parts one after another, and the sums of what they counted.
+    fn run_parts(case: &mut Case, columns: &[usize]) -> Merged {
+        let rules = case.rules();
+        let step = 1 + case.dice.below(4);
+        let samples: Vec<Vec<KeySample>> = case
             .runs
             .iter()
             .map(|files| {
-                let records: Vec<Record> = files.iter().flatten().cloned().collect();
-                let level = records.first().map_or(0, |record| record.level);
-                let whole = batch(&case.schema, &columns, &records);
-                let mut batches = Vec::new();
-                let mut at = 0;
-                while at < records.len() {
-                    let rows = (1 + case.dice.below(5)).min(records.len() - at);
+                let sample = |records: &Vec<Record>| {
+                    let key: Vec<ArrayRef> =
+                        rules.key_columns().iter().map(|&at| column(records, at, &case.schema.fields[at])).collect();
+                    let mut sampler = KeySampler::new(step);
+                    sampler.push(&key).unwrap();
+                    sampler.finish().unwrap()
+                };
+                files.iter().map(sample).collect()
+            })
+            .collect();
+        let ranges = key_ranges(samples.iter().flatten(), 1 + case.dice.below(6)).unwrap();
+        let (mut rows, mut counted) = (Vec::new(), [0; 3]);
+        for range in &ranges {
+            let (part, counts) = run_range(case, columns, range, Some(&samples));
+            match part {
+                Ok(part) => rows.extend(part),
+                Err(error) => return (Err(error), counted),
+            }
+            counted = [0, 1, 2].map(|at| counted[at] + counts[at]);
+        }
+        (Ok(rows), counted)
+    }
+
+    fn run_range(
+        case: &mut Case,
+        columns: &[usize],
+        range: &KeyRange,
+        samples: Option<&Vec<Vec<KeySample>>>,
+    ) -> Merged {
+        let rules = Arc::new(case.rules());
+        let key: Vec<usize> =
+            rules.key_columns().iter().map(|at| columns.iter().position(|column| column == at).unwrap()).collect();
+        let mut inputs = Vec::new();
+        for (number, files) in case.runs.iter().enumerate() {
+            let mut batches = Vec::new();
+            for (at, records) in files.iter().enumerate() {
+                let whole = batch(&case.schema, columns, records);
+                let span = samples.map_or(0..records.len(), |samples| samples[number][at].rows_within(range).unwrap());
+                let mut at = span.start;
+                while at < span.end {
+                    let rows = (1 + case.dice.below(5)).min(span.end - at);
                     batches.push(Ok(whole.slice(at, rows)));
                     at += rows;
                     if case.dice.percent(10) {
                         batches.push(Ok(whole.slice(0, 0)));
                     }
                 }
-                RunInput::new(level, stream::iter(batches).boxed())
-            })
-            .collect();
+            }
+            let level = files.iter().flatten().next().map_or(0, |record| record.level);
+            inputs.push(RunInput::new(level, within(stream::iter(batches).boxed(), key.clone(), range.clone())));
+        }
         let mut options = MergeOptions::new(1 + case.dice.below(8), Arc::new(Unbounded));
         options.keep_deletes = case.keep_deletes;
         let counters = Arc::clone(&options.counters);
         let batches: Result<Vec<RecordBatch>> =
-            futures::executor::block_on(merge_runs(inputs, rules, &columns, options).try_collect());
+            futures::executor::block_on(merge_runs(inputs, rules, columns, options).try_collect());
         let rows = batches.map(|batches| {
             let mut rows = Vec::new();
             for batch in batches {
@@ -531,12 +577,13 @@ mod tests {
             }
             rows
         });
-        (columns, rows, [counters.rows(), counters.keys(), counters.tombstones()])
+        (rows, [counters.rows(), counters.keys(), counters.tombstones()])
     }
 
     fn check_merge(seed: u64) -> bool {
         let mut case = Case::new(seed);
-        let (columns, merged, counted) = run_merge(&mut case);
+        let (columns, (merged, counted)) = run_merge(&mut case);
+        let (in_parts, counted_in_parts) = run_parts(&mut case, &columns);
         let records: Vec<Record> = case.runs.iter().flatten().flatten().cloned().collect();
         let expected = case.naive(&columns, &records).and_then(|outcome| {
             for row in outcome.rows.iter().filter(|row| case.keep_deletes || !row.kind.is_retract()) {
@@ -550,10 +597,18 @@ mod tests {
         });
         let options = &case.schema.options;
         match (expected, merged) {
-            (Err(_), Err(_)) => false,
+            (Err(_), Err(_)) => {
+                assert!(in_parts.is_err(), "seed {seed}: should fail in parts\n{options:#?}");
+                false
+            }
             (Err(why), Ok(_)) => panic!("seed {seed}: should fail ({why})\n{options:#?}"),
             (Ok(_), Err(error)) => panic!("seed {seed}: {error:?}\n{options:#?}"),
             (Ok(outcome), Ok(rows)) => {
+                let in_parts = in_parts.unwrap_or_else(|error| panic!("seed {seed}: in parts {error:?}\n{options:#?}"));
+                let equal = rows.len() == in_parts.len()
+                    && rows.iter().zip(&in_parts).all(|(a, b)| same(&a.0, &b.0) && (a.1, a.2) == (b.1, b.2));
+                assert!(equal, "seed {seed}: whole {rows:#?}\nin parts {in_parts:#?}\n{options:#?}");
+                assert_eq!(counted, counted_in_parts, "seed {seed}: in parts");
                 let live = outcome.rows.iter().filter(|row| !row.kind.is_retract()).count();
                 let wanted: Vec<_> =
                     outcome.rows.iter().filter(|row| case.keep_deletes || !row.kind.is_retract()).collect();
@@ -637,12 +692,15 @@ mod tests {
         let all: Vec<usize> = (0..case.schema.fields.len()).collect();
         let expected = case.naive(&all, &visible);
         let options = &case.schema.options;
-        let (outcome, selection): (naive::Outcome, SectionSelection) = match (expected, select(files, &rules)) {
+        let (outcome, selection): (naive::Outcome, SectionSelection) = match (expected, select(files.clone(), &rules)) {
             (Err(_), Err(_)) => return None,
             (Err(why), Ok(_)) => panic!("seed {seed}: should fail ({why})\n{options:#?}"),
             (Ok(_), Err(error)) => panic!("seed {seed}: {error:?}\n{options:#?}"),
             (Ok(outcome), Ok(selection)) => (outcome, selection),
         };
+        let parts = cut(files, 1 + case.dice.below(5)).unwrap();
+        let in_parts = join(parts.into_iter().map(|part| select(part, &rules).unwrap()).collect()).unwrap();
+        assert_eq!(in_parts, selection, "seed {seed}: in parts\n{options:#?}\nrecords {visible:#?}");
         let kernels = kernels.unwrap();
         for (kernel, found) in &kernels {
             assert_eq!(*found, selection, "seed {seed}: kernel {kernel}\n{options:#?}\nrecords {visible:#?}");

@@ -66,6 +66,11 @@ impl KeyEncoder {
         Ok(Self { types, converter })
     }
 
+    /// An encoder for keys like these.
+    pub(super) fn of(columns: &[ArrayRef]) -> Result<Self> {
+        Self::try_new(columns.iter().map(|column| column.data_type().clone()).collect())
+    }
+
     /// The keys of a batch.
     pub(super) fn encode(&self, columns: &[ArrayRef]) -> Result<Keys> {
         if columns.len() != self.types.len() || columns.iter().zip(&self.types).any(|(c, t)| c.data_type() != t) {

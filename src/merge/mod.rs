@@ -5,6 +5,7 @@
 //! | [`section`] | files of a bucket, cut into sections and runs by their key ranges |
 //! | [`rules`] | how a table folds the rows of one key: engine, order, groups, aggregate functions |
 //! | [`tree`] | runs in, merged rows out, for every engine |
+//! | [`range`], [`sample`] | stretches of keys, so that one section is merged on several cores |
 //! | [`mod@select`] | which physical rows are live, for deduplicate and first-row |
 //! | [`budget`] | what a merge asks before it holds memory |
 //!
@@ -30,8 +31,10 @@ mod engines;
 mod keys;
 mod loser_tree;
 mod order;
+pub mod range;
 pub mod rules;
 mod run;
+pub mod sample;
 pub mod section;
 pub mod select;
 #[cfg(test)]
@@ -39,7 +42,9 @@ mod testkit;
 pub mod tree;
 
 pub use budget::{MemoryBudget, Unbounded};
+pub use range::{Key, KeyRange, within};
 pub use rules::MergeRules;
+pub use sample::{KeySample, KeySampler, key_ranges};
 pub use section::{ranked_by_file, runs_of_one_level, sections};
-pub use select::{FileSequence, KeyFile, SectionSelection, SelectionStats, select};
+pub use select::{FileSequence, KeyFile, SectionSelection, SelectionStats, cut, join, select, select_streamed};
 pub use tree::{MergeCounters, MergeOptions, RunInput, merge_runs};

@@ -3,9 +3,8 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, UInt64Array};
+use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::buffer::ScalarBuffer;
-use arrow::compute::take;
 use arrow::datatypes::{DataType, Int8Type, Int64Type, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use futures::FutureExt;
@@ -16,6 +15,7 @@ use super::cell::{Column, RowRef};
 use super::compare::is_comparable;
 use super::keys::{KeyEncoder, Keys};
 use super::order::{Record, compare_user_sequence, row_kind};
+use super::range::Key;
 use super::rules::MergeRules;
 use super::tree::{Head, RunInput};
 use crate::error::{Error, ErrorKind, Result};
@@ -82,7 +82,7 @@ struct Run {
     /// Current batch and its first unread row; None: at the end.
     at: Option<(u32, usize)>,
     /// Key of the last row so far, for the check of what follows; its batch may be gone.
-    last: Option<Vec<ArrayRef>>,
+    last: Option<Key>,
     /// A batch that memory was refused for.
     waiting: Option<RecordBatch>,
 }
@@ -212,7 +212,7 @@ impl Runs {
             return Err(disorder(row));
         }
         if let Some(last) = self.runs[number].last.take() {
-            let last = self.keys(&last)?;
+            let last = self.keys(last.columns())?;
             if last.compare(0, &keys, 0).is_ge() {
                 return Err(disorder(0));
             }
@@ -222,7 +222,7 @@ impl Runs {
         self.budget.try_grow(bytes).map_err(|error| self.refused(bytes, error))?;
         self.bytes += bytes;
         let run = &mut self.runs[number];
-        run.last = Some(columns.iter().map(last_value).collect::<Result<_>>()?);
+        run.last = Some(Key::at(&columns, batch.num_rows().saturating_sub(1))?);
         let held = Held { batch: batch.clone(), keys, sequence, kinds, run: number, bytes };
         let free = self.held.iter().position(Option::is_none).unwrap_or(self.held.len());
         if free == self.held.len() {
@@ -235,8 +235,7 @@ impl Runs {
 
     fn keys(&mut self, columns: &[ArrayRef]) -> Result<Keys> {
         if self.encoder.is_none() {
-            let types = columns.iter().map(|column| column.data_type().clone()).collect();
-            self.encoder = Some(KeyEncoder::try_new(types)?);
+            self.encoder = Some(KeyEncoder::of(columns)?);
         }
         match &self.encoder {
             Some(encoder) => encoder.encode(columns),
@@ -341,12 +340,6 @@ impl Drop for Runs {
 
 fn disorder(row: usize) -> Error {
     Error::corrupt(format!("keys of a sorted run do not increase at row {row} of a batch")).with_code("RunNotSorted")
-}
-
-/// The last value, without the buffers of the array it was in.
-fn last_value(array: &ArrayRef) -> Result<ArrayRef> {
-    let last = u64::try_from(array.len().saturating_sub(1)).unwrap_or(u64::MAX);
-    Ok(take(array, &UInt64Array::from(vec![last]), None)?)
 }
 
 type Batches = BoxStream<'static, Result<RecordBatch>>;

@@ -168,7 +168,7 @@ fn regroup(config: &FileScanConfig, partitions: Vec<Vec<Item>>) -> Result<Vec<Fi
                         }
                         Ok(file.clone().with_extension(reference))
                     }
-                    Item::Section(_) => Err(other()),
+                    Item::Section(_) | Item::Part { .. } => Err(other()),
                 })
                 .collect::<Result<Vec<PartitionedFile>>>()?;
             Ok(FileGroup::new(files))

@@ -12,6 +12,10 @@ extensions_options! {
         /// Whether Parquet files whose rows need no combining go through DataFusion's own Parquet source.
         pub merge_source: bool, default = true
 
+        /// Fewest rows of a part into which a large merged section of one bucket is cut, so that it uses every core; 0
+        /// leaves sections whole.
+        pub part_rows: u64, default = 262_144
+
         /// Whether planning checks that every data file it will read exists with the size its manifest entry says.
         pub verify_files: bool, default = false
     }

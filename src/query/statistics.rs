@@ -48,7 +48,7 @@ impl UnitFacts {
 fn part_of(item: &Item, kind: ScanKind) -> Part {
     let handle = item.section();
     let files: Vec<&Arc<PlannedFile>> = match item {
-        Item::Section(_) => handle.section.files().collect(),
+        Item::Section(_) | Item::Part { .. } => handle.section.files().collect(),
         Item::File { run, file, .. } => {
             handle.section.runs.get(*run).and_then(|files| files.get(*file)).into_iter().collect()
         }
@@ -63,11 +63,16 @@ fn part_of(item: &Item, kind: ScanKind) -> Part {
             .map(|live| live.count_set_bits() as u64),
         _ => None,
     };
-    Part {
-        partition: Arc::clone(&handle.partition),
-        exact: exact.filter(|_| whole),
-        bound: files.iter().map(|file| file.physical_rows()).fold(0, u64::saturating_add),
-    }
+    let rows = files.iter().map(|file| file.physical_rows()).fold(0, u64::saturating_add);
+    let bound = match item {
+        // about: parts are cut when the keys have been read; all together have the rows of the section
+        Item::Part { part, .. } => {
+            let below = |number: usize| u128::from(rows) * number as u128 / part.of.max(1) as u128;
+            u64::try_from(below(part.number + 1) - below(part.number)).unwrap_or(rows)
+        }
+        Item::Section(_) | Item::File { .. } => rows,
+    };
+    Part { partition: Arc::clone(&handle.partition), exact: exact.filter(|_| whole), bound }
 }
 
 /// Statistics of a node that gives `columns` of the sections behind `facts`. Exact is what metadata proves: the number

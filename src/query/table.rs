@@ -22,7 +22,7 @@ use super::layout::Layout;
 use super::nodes::ScanSummary;
 use super::report::{ScanLog, ScanReport};
 use super::settings::{LakepinOptions, session_zone};
-use super::spread::items;
+use super::spread::{Cutting, items};
 use super::view::LakeView;
 use crate::error::{Error, ErrorKind, Result};
 use crate::read::{ReadColumn, SectionHandle};
@@ -217,7 +217,13 @@ impl LakeTable {
             parquet,
             runtime: Arc::clone(session.runtime_env()),
         };
-        layout.node(items(&handles, self.view.shows_kinds()))
+        let part_rows = LakepinOptions::of(config.options()).part_rows;
+        let cutting = Cutting {
+            keep_deletes: self.view.shows_kinds(),
+            targets: config.target_partitions(),
+            part_rows: Some(part_rows).filter(|rows| *rows > 0),
+        };
+        layout.node(items(&handles, cutting))
     }
 
     /// Reads more columns than asked for, filters, and takes the others away again.

@@ -8,6 +8,7 @@ use arrow::datatypes::{DataType as ArrowType, Field, Schema, SchemaRef};
 use bytes::Bytes;
 
 use super::flight::OnceFlight;
+use super::parts::SectionSamples;
 use crate::error::{Error, Result};
 use crate::file::FileEnv;
 use crate::merge::{MemoryBudget, MergeRules, SectionSelection};
@@ -132,7 +133,8 @@ counters! {
     select_nanos, add_select_nanos;
 }
 
-/// A section on its way to rows, shared by all who read it. Its selection is computed once and kept here.
+/// A section on its way to rows, shared by all who read it. What is found out about it, its selection or where to cut
+/// it into parts, is found out once and kept here.
 #[derive(Debug)]
 pub struct SectionHandle {
     /// Partition values.
@@ -144,6 +146,7 @@ pub struct SectionHandle {
     /// The section.
     pub section: Section,
     pub(super) selection: OnceFlight<SectionSelection>,
+    pub(super) samples: OnceFlight<SectionSamples>,
 }
 
 impl SectionHandle {
@@ -155,6 +158,7 @@ impl SectionHandle {
             branch: unit.branch.clone(),
             section,
             selection: OnceFlight::default(),
+            samples: OnceFlight::default(),
         })
     }
 

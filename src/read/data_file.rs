@@ -1,6 +1,7 @@
 //! One data file to rows: which columns are read from it, which are made.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int8Array, Int64Array};
@@ -13,7 +14,9 @@ use futures::stream::{self, BoxStream};
 
 use super::context::{ReadColumn, ReadContext};
 use super::deletion::physical_rows;
+use super::held::{AbortOnDrop, Held};
 use super::section::RowStream;
+use super::stretch::{narrowed, stretches};
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::{FileOptions, FileTask, OutputColumn, SEQUENCE_NUMBER};
 use crate::scan::PlannedFile;
@@ -48,6 +51,8 @@ pub struct FileRead {
     /// Whether sequence numbers are replaced by the smallest of the file where the writer, not a compaction, made it
     /// (`sequence.snapshot-ordering`).
     pub snapshot_ordering: bool,
+    /// Rows of a batch.
+    pub batch_size: usize,
 }
 
 /// What is asked of the file room.
@@ -92,6 +97,13 @@ impl Stored {
 }
 
 impl Output {
+    /// A column of the pin's schema, by its place there.
+    pub fn field(context: &ReadContext, index: usize) -> Result<Self> {
+        let field = context.pin.schema.fields.get(index);
+        let missing = || Error::internal(format!("the schema has no column number {index}"));
+        field.map(|field| Self::Field(field.clone())).ok_or_else(missing)
+    }
+
     fn column(&self) -> OutputColumn {
         match self {
             Self::Field(field) => OutputColumn::Field(field.clone()),
@@ -125,15 +137,7 @@ impl Plan {
         let meta = &file.entry.file;
         for column in read.columns.iter() {
             let made = match column {
-                ReadColumn::Field(index) => {
-                    let field = context
-                        .pin
-                        .schema
-                        .fields
-                        .get(*index)
-                        .ok_or_else(|| Error::internal(format!("the schema has no column number {index}")))?;
-                    Made::Read(plan.want(Output::Field(field.clone())))
-                }
+                ReadColumn::Field(index) => Made::Read(plan.want(Output::field(context, *index)?)),
                 ReadColumn::ValueKind if context.has_kinds() => Made::Read(plan.want(Output::ValueKind)),
                 ReadColumn::ValueKind => Made::Kind(RowKind::Insert),
                 ReadColumn::SequenceNumber if context.has_kinds() => {
@@ -281,7 +285,7 @@ async fn open(context: Arc<ReadContext>, file: Arc<PlannedFile>, read: FileRead)
     if live.as_ref().is_some_and(|live| live.count_set_bits() == 0) {
         return Ok(stream::empty().boxed());
     }
-    let batches = open_columns(&context, &file, plan.outputs.clone(), live).await?;
+    let batches = open_columns(&context, &file, plan.outputs.clone(), live, read.batch_size).await?;
     let schema = read.schema;
     let located = Arc::clone(&file);
     Ok(batches
@@ -290,11 +294,12 @@ async fn open(context: Arc<ReadContext>, file: Arc<PlannedFile>, read: FileRead)
 }
 
 /// Opens `file` for `outputs`; a file that is gone is told as such, also in the middle of reading.
-async fn open_columns(
+pub async fn open_columns(
     context: &Arc<ReadContext>,
     file: &Arc<PlannedFile>,
     outputs: Vec<Output>,
     live: Option<BooleanBuffer>,
+    batch_size: usize,
 ) -> Result<BoxStream<'static, Result<RecordBatch>>> {
     let mut task = FileTask::new(
         Arc::clone(&file.storage),
@@ -309,7 +314,7 @@ async fn open_columns(
     task.row_count = u64::try_from(file.entry.file.row_count).ok();
     task.constants = partition_constants(context, file)?;
     task.live = live;
-    task.options = FileOptions::default().with_batch_size(context.options.batch_size).with_zone(context.options.zone);
+    task.options = FileOptions::default().with_batch_size(batch_size).with_zone(context.options.zone);
     context.counters.add_files(1);
     let batches = match crate::file::open(&context.caches.files, &task).await {
         Ok(batches) => batches,
@@ -320,6 +325,8 @@ async fn open_columns(
         .then(move |batch| {
             let (context, file) = (Arc::clone(&context), Arc::clone(&file));
             async move {
+                // a task that is aborted ends here, however much is decoded without waiting
+                tokio::task::consume_budget().await;
                 match batch {
                     Ok(batch) => Ok(batch),
                     Err(error) => Err(explain(&context, &file, error).await),
@@ -357,24 +364,56 @@ fn partition_constants(context: &ReadContext, file: &PlannedFile) -> Result<BTre
         .collect())
 }
 
-/// All rows of `outputs` of `file`, in one batch, without any mask: for keys.
+/// All rows of `outputs` of `file`, in one batch, without any mask: for keys. A large file is decoded on several cores.
 pub async fn read_whole(
     context: &Arc<ReadContext>,
     file: &Arc<PlannedFile>,
     outputs: Vec<Output>,
-    held: &mut super::selection::Held,
+    held: &mut Held,
 ) -> Result<Option<RecordBatch>> {
-    let mut batches = open_columns(context, file, outputs, None).await?;
+    let rows = physical_rows(file)?;
+    let tasks: Vec<_> = stretches(file, rows, context.options.parallelism)
+        .into_iter()
+        .map(|span| {
+            let (context, file, outputs) = (Arc::clone(context), Arc::clone(file), outputs.clone());
+            AbortOnDrop(tokio::spawn(async move { read_stretch(&context, &file, outputs, rows, span).await }))
+        })
+        .collect();
+    let (mut parts, mut memory) = (Vec::new(), Vec::new());
+    for (batches, taken) in futures::future::try_join_all(tasks).await? {
+        parts.extend(batches);
+        memory.push(taken);
+    }
+    let Some(first) = parts.first() else { return Ok(None) };
+    if let [only] = parts.as_slice() {
+        held.grow(only.get_array_memory_size())?;
+        return Ok(parts.pop());
+    }
+    // for a moment there are the parts and the whole
+    let schema = first.schema();
+    held.grow(parts.iter().map(RecordBatch::get_array_memory_size).sum())?;
+    let whole = concat_batches(&schema, &parts)?;
+    drop((parts, memory));
+    held.shrink_to(whole.get_array_memory_size());
+    Ok(Some(whole))
+}
+
+/// The rows of `span` of a file of `rows` rows, and the memory they take.
+async fn read_stretch(
+    context: &Arc<ReadContext>,
+    file: &Arc<PlannedFile>,
+    outputs: Vec<Output>,
+    rows: usize,
+    span: Range<usize>,
+) -> Result<(Vec<RecordBatch>, Held)> {
+    let live = narrowed(None, rows, span)?;
+    let mut held = Held::new(&context.options.budget);
+    let mut batches = open_columns(context, file, outputs, live, context.options.batch_size).await?;
     let mut parts = Vec::new();
     while let Some(batch) = batches.next().await {
         let batch = batch?;
         held.grow(batch.get_array_memory_size())?;
         parts.push(batch);
     }
-    let Some(first) = parts.first() else { return Ok(None) };
-    if parts.len() == 1 {
-        return Ok(parts.pop());
-    }
-    let schema = first.schema();
-    Ok(Some(concat_batches(&schema, &parts)?))
+    Ok((parts, held))
 }

@@ -7,10 +7,15 @@
 //! |---|---|
 //! | `context` | what a read needs: pin, columns, memory, caches; what it counted |
 //! | `section` | a section to rows, by its class |
+//! | `merged` | a section, or a part of one, to rows out of a merge of its runs |
+//! | `parts` | where to cut a section that is merged, so that it uses every core |
 //! | `data_file` | one data file to rows: which columns are read, which are made |
 //! | `selection` | the live rows of a section, computed once for all who ask |
+//! | `streamed` | the same, where the keys do not fit into memory |
 //! | `deletion` | the deletion vector of a file |
 //! | `flight`, `prefetch` | one computation for many; decoding ahead |
+//! | `stretch` | large files in stretches of rows, decoded on several cores |
+//! | `held`, `pace` | memory and tasks that go with their owner; what a merge tries when memory is short |
 //!
 //! A file that is gone is never fewer rows: the pin is looked at again, and the read fails as expired or as damaged.
 
@@ -18,10 +23,18 @@ mod context;
 mod data_file;
 mod deletion;
 pub mod flight;
+mod held;
+mod merged;
+mod pace;
+mod parts;
 pub mod prefetch;
 mod section;
 mod selection;
+mod streamed;
+mod stretch;
 
 pub use context::{ReadCaches, ReadColumn, ReadContext, ReadCounters, ReadOptions, SectionHandle};
-pub use section::{RowStream, changes, constant_rows, file, live_mask, section};
+pub use merged::part;
+pub use parts::SectionPart;
+pub use section::{RowStream, changes, constant_rows, file, is_merged, live_mask, section};
 pub use selection::selection;

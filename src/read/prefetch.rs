@@ -3,18 +3,9 @@
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
 use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
 
+use super::held::AbortOnDrop;
 use crate::error::{Error, Result};
-
-/// A task that ends when its owner goes away.
-struct Owned(JoinHandle<()>);
-
-impl Drop for Owned {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
-}
 
 enum Sent<T> {
     Item(Result<T>),
@@ -29,7 +20,7 @@ pub fn ahead<T: Send + 'static>(stream: BoxStream<'static, Result<T>>, depth: us
     stream::unfold(start, move |(mut idle, mut running)| async move {
         if let Some(mut source) = idle.take() {
             let (give, take) = mpsc::channel(depth.max(1));
-            let task = Owned(tokio::spawn(async move {
+            let task = AbortOnDrop(tokio::spawn(async move {
                 while let Some(item) = source.next().await {
                     let failed = item.is_err();
                     if give.send(Sent::Item(item)).await.is_err() || failed {
@@ -40,7 +31,7 @@ pub fn ahead<T: Send + 'static>(stream: BoxStream<'static, Result<T>>, depth: us
             }));
             running = Some((take, task));
         }
-        let (mut take, task): (mpsc::Receiver<Sent<T>>, Owned) = running?;
+        let (mut take, task): (mpsc::Receiver<Sent<T>>, AbortOnDrop<()>) = running?;
         match take.recv().await {
             Some(Sent::Item(Ok(item))) => Some((Ok(item), (None, Some((take, task))))),
             Some(Sent::Item(Err(error))) => Some((Err(error), (None, None))),

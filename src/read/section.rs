@@ -11,22 +11,18 @@ use futures::{StreamExt, TryStreamExt};
 use super::context::{ReadColumn, ReadContext, SectionHandle, result_schema};
 use super::data_file::{FileRead, adding, batch_of, read_file};
 use super::deletion::{live_rows, physical_rows};
-use super::prefetch::ahead;
-use super::selection::{selection, sized};
+use super::merged::merged;
+use super::selection::selection;
 use crate::error::{Error, Result};
-use crate::merge::{MergeOptions, RunInput, merge_runs, runs_of_one_level};
-use crate::scan::{PlannedFile, SectionClass};
+use crate::scan::{PlannedFile, Section, SectionClass};
 use crate::spec::arrow_types::{arrow_type, datum_to_scalar};
 
 /// Batches of the columns asked for.
 pub type RowStream = BoxStream<'static, Result<RecordBatch>>;
 
-/// Runs up to this number are decoded ahead, each in a task of its own.
-const RUNS_DECODED_AHEAD: usize = 16;
-
 /// All rows of a section, in no promised order. Nothing is opened before the first poll.
 pub fn section(context: &Arc<ReadContext>, handle: &Arc<SectionHandle>) -> RowStream {
-    if is_merged(context, handle) {
+    if is_merged(&handle.section, context.keep_deletes) {
         return merged(context, handle);
     }
     let places: Vec<(usize, usize)> = handle
@@ -41,11 +37,11 @@ pub fn section(context: &Arc<ReadContext>, handle: &Arc<SectionHandle>) -> RowSt
 }
 
 /// Whether the rows of a section come out of a merge of its runs, so that its files cannot be read one by one.
-pub fn is_merged(context: &ReadContext, handle: &SectionHandle) -> bool {
-    match handle.section.class {
+pub fn is_merged(section: &Section, keep_deletes: bool) -> bool {
+    match section.class {
         SectionClass::Combine => true,
         // a selection knows no retracts
-        SectionClass::Select => context.keep_deletes,
+        SectionClass::Select => keep_deletes,
         SectionClass::Raw | SectionClass::KindOnly => false,
     }
 }
@@ -71,6 +67,7 @@ pub fn file(context: &Arc<ReadContext>, handle: &Arc<SectionHandle>, run: usize,
             live: with_index_rows(planned, live)?,
             drop_retracts,
             snapshot_ordering: false,
+            batch_size: context.options.batch_size,
         };
         Ok::<RowStream, Error>(read_file(&context, planned, read))
     })
@@ -120,6 +117,7 @@ async fn added_rows(
         live: None,
         drop_retracts: false,
         snapshot_ordering: false,
+        batch_size: context.options.batch_size,
     };
     let mut adds = BooleanBufferBuilder::new(rows);
     let mut batches = read_file(context, file, read);
@@ -237,109 +235,4 @@ fn constant_batch(context: &ReadContext, file: &PlannedFile, rows: usize) -> Res
         })
         .collect::<Result<Vec<_>>>()?;
     batch_of(context.schema(), columns, rows)
-}
-
-/// The rows of a section out of a merge of its runs.
-fn merged(context: &Arc<ReadContext>, handle: &Arc<SectionHandle>) -> RowStream {
-    let opened = start_merge(context, handle);
-    let handle = Arc::clone(handle);
-    match opened {
-        Ok(rows) => rows.map_err(move |error| sized(error, &handle)).boxed(),
-        Err(error) => stream::once(async { Err(error) }).boxed(),
-    }
-}
-
-fn start_merge(context: &Arc<ReadContext>, handle: &Arc<SectionHandle>) -> Result<RowStream> {
-    let rules = Arc::clone(context.rules(handle)?);
-    let projection: Vec<usize> = context
-        .columns
-        .iter()
-        .filter_map(|column| match column {
-            ReadColumn::Field(index) => Some(*index),
-            _ => None,
-        })
-        .collect();
-    let required = rules.required_columns(&projection)?;
-    let mut columns: Vec<ReadColumn> = required.iter().map(|index| ReadColumn::Field(*index)).collect();
-    let sequence_at = columns.len();
-    columns.push(ReadColumn::SequenceNumber);
-    columns.push(ReadColumn::ValueKind);
-    let columns: Arc<[ReadColumn]> = columns.into();
-    let schema = result_schema(&context.pin, &columns)?;
-
-    let runs: Vec<(i32, Vec<Arc<PlannedFile>>)> = if rules.needs_lookup() {
-        handle
-            .section
-            .runs
-            .iter()
-            .flat_map(|run| runs_of_one_level(run.clone(), |file| file.entry.file.level))
-            .collect()
-    } else {
-        handle
-            .section
-            .runs
-            .iter()
-            .map(|run| (run.first().map_or(0, |file| file.entry.file.level), run.clone()))
-            .collect()
-    };
-    let decode_ahead = runs.len() <= RUNS_DECODED_AHEAD;
-    let inputs = runs
-        .into_iter()
-        .map(|(level, files)| {
-            let name = files.iter().map(|file| file.entry.file.file_name.as_str()).collect::<Vec<_>>().join(", ");
-            let read = FileRead {
-                columns: Arc::clone(&columns),
-                schema: Arc::clone(&schema),
-                live: None,
-                drop_retracts: false,
-                snapshot_ordering: rules.snapshot_ordering(),
-            };
-            let own = Arc::clone(context);
-            let rows = stream::iter(files).flat_map(move |file| masked(&own, &file, read.clone())).boxed();
-            let rows = if decode_ahead { ahead(rows, 1) } else { rows };
-            RunInput::new(level, rows).named(name)
-        })
-        .collect();
-
-    let mut options = MergeOptions::new(context.options.batch_size, Arc::clone(&context.options.budget));
-    options.keep_deletes = context.keep_deletes;
-    let merged = merge_runs(inputs, Arc::clone(&rules), &required, options);
-
-    let places = context
-        .columns
-        .iter()
-        .map(|column| match column {
-            ReadColumn::Field(index) => required
-                .iter()
-                .position(|known| known == index)
-                .ok_or_else(|| Error::internal(format!("the merge does not carry column number {index}"))),
-            ReadColumn::SequenceNumber => Ok(sequence_at),
-            ReadColumn::ValueKind => Ok(sequence_at + 1),
-            ReadColumn::RowId => Err(Error::internal("a primary-key table has no row ids")),
-        })
-        .collect::<Result<Vec<_>>>()?;
-    let schema = Arc::clone(context.schema());
-    Ok(merged
-        .map(move |batch| {
-            let batch = batch?;
-            let columns = places
-                .iter()
-                .map(|at| {
-                    batch.columns().get(*at).cloned().ok_or_else(|| Error::internal("a merge gave too few columns"))
-                })
-                .collect::<Result<Vec<_>>>()?;
-            batch_of(&schema, columns, batch.num_rows())
-        })
-        .boxed())
-}
-
-/// A file of a run without the rows its deletion vector names.
-fn masked(context: &Arc<ReadContext>, file: &Arc<PlannedFile>, mut read: FileRead) -> RowStream {
-    let (context, file) = (Arc::clone(context), Arc::clone(file));
-    stream::once(async move {
-        read.live = live_rows(&context, &file).await?;
-        Ok::<RowStream, Error>(read_file(&context, &file, read))
-    })
-    .try_flatten()
-    .boxed()
 }

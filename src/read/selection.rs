@@ -10,34 +10,17 @@ use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 use super::context::{ReadContext, SectionHandle};
 use super::data_file::{Output, read_whole, snapshot_sequence};
 use super::deletion::{live_rows, physical_rows};
+use super::held::{AbortOnDrop, Held};
+use super::streamed::streamed;
 use crate::error::{Error, ErrorKind, Result};
-use crate::merge::{FileSequence, KeyFile, MemoryBudget, MergeRules, SectionSelection, ranked_by_file, select};
+use crate::merge::{FileSequence, KeyFile, MergeRules, SectionSelection, cut, join, ranked_by_file, select};
 use crate::scan::PlannedFile;
 
-/// Bytes taken from a budget, given back when this goes away.
-pub struct Held {
-    budget: Arc<dyn MemoryBudget>,
-    bytes: usize,
-}
+/// Rows whose selection is worth a task of its own; in tests few, so that their sections have several.
+const ROWS_A_PART: usize = if cfg!(test) { 50 } else { 1 << 18 };
 
-impl Held {
-    fn new(budget: &Arc<dyn MemoryBudget>) -> Self {
-        Self { budget: Arc::clone(budget), bytes: 0 }
-    }
-
-    /// Takes `bytes` more.
-    pub fn grow(&mut self, bytes: usize) -> Result<()> {
-        self.budget.try_grow(bytes)?;
-        self.bytes += bytes;
-        Ok(())
-    }
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        self.budget.shrink(self.bytes);
-    }
-}
+/// Rows after which a selection that nobody waits for any more ends.
+const MOST_ROWS_A_PART: usize = 4 * ROWS_A_PART;
 
 /// The live rows of a section of class select. Computed by the first who asks, shared by all; see
 /// [`super::flight::OnceFlight`] for what happens to those who go away.
@@ -49,33 +32,11 @@ pub async fn selection(context: &Arc<ReadContext>, handle: &Arc<SectionHandle>) 
 async fn compute(context: &Arc<ReadContext>, handle: &Arc<SectionHandle>) -> Result<SectionSelection> {
     let started = Instant::now();
     let rules = Arc::clone(context.rules(handle)?);
-    let ranked = ranked_by_file(
-        &handle.section.runs,
-        |file| (&file.min_key, &file.max_key),
-        |file| (file.entry.file.min_sequence_number, file.entry.file.max_sequence_number),
-    );
-    let files: Vec<Arc<PlannedFile>> = handle.section.files().cloned().collect();
-    let runs: Vec<usize> = handle.section.runs.iter().map(Vec::len).collect();
-    let keys: Vec<(KeyFile, Held)> = stream::iter(files.into_iter().map(|file| {
-        let (context, rules) = (Arc::clone(context), Arc::clone(&rules));
-        // a task each: keys are decoded on as many cores as there are
-        let task = tokio::spawn(async move { key_file(&context, &file, &rules, ranked).await });
-        AbortOnDrop(task)
-    }))
-    .buffered(context.options.parallelism.max(1))
-    .try_collect()
-    .await
-    .map_err(|error| sized(error, handle))?;
-    let (keys, held): (Vec<KeyFile>, Vec<Held>) = keys.into_iter().unzip();
-    let mut keys = keys.into_iter();
-    let runs: Vec<Vec<KeyFile>> = runs.into_iter().map(|files| keys.by_ref().take(files).collect()).collect();
-    let selected = AbortOnDrop(tokio::task::spawn_blocking(move || {
-        let selected = select(runs, &rules);
-        drop(held);
-        selected
-    }))
-    .await
-    .map_err(|error| sized(error, handle))?;
+    let selected = match in_memory(context, handle, &rules).await {
+        Err(error) if error.kind() == ErrorKind::Exhausted => streamed(context, handle, &rules).await,
+        other => other,
+    }
+    .map_err(|error| sized(error, context, handle))?;
     let stats = &selected.stats;
     let counters = &context.counters;
     counters.add_selections(1);
@@ -87,13 +48,64 @@ async fn compute(context: &Arc<ReadContext>, handle: &Arc<SectionHandle>) -> Res
     Ok(selected)
 }
 
+/// The selection with the keys of all files in memory: the fast way.
+async fn in_memory(
+    context: &Arc<ReadContext>,
+    handle: &Arc<SectionHandle>,
+    rules: &Arc<MergeRules>,
+) -> Result<SectionSelection> {
+    let ranked = ranked_by_file(
+        &handle.section.runs,
+        |file| (&file.min_key, &file.max_key),
+        |file| (file.entry.file.min_sequence_number, file.entry.file.max_sequence_number),
+    );
+    let files: Vec<Arc<PlannedFile>> = handle.section.files().cloned().collect();
+    let runs: Vec<usize> = handle.section.runs.iter().map(Vec::len).collect();
+    let keys: Vec<(KeyFile, Held)> = stream::iter(files.into_iter().map(|file| {
+        let (context, rules) = (Arc::clone(context), Arc::clone(rules));
+        // a task each: keys are decoded on as many cores as there are
+        let task = tokio::spawn(async move { key_file(&context, &file, &rules, ranked).await });
+        AbortOnDrop(task)
+    }))
+    .buffered(context.options.parallelism.max(1))
+    .try_collect()
+    .await?;
+    let (keys, held): (Vec<KeyFile>, Vec<Held>) = keys.into_iter().unzip();
+    let rows: usize = keys.iter().map(KeyFile::rows).sum();
+    let mut keys = keys.into_iter();
+    let runs: Vec<Vec<KeyFile>> = runs.into_iter().map(|files| keys.by_ref().take(files).collect()).collect();
+    let cores = context.options.parallelism.max(1);
+    let parts = (rows / ROWS_A_PART).min(cores).max(rows.div_ceil(MOST_ROWS_A_PART));
+    // what a task that runs cannot be kept from holds until it has ended
+    let held = Arc::new(held);
+    let selected: Vec<SectionSelection> = stream::iter(cut(runs, parts)?.into_iter().map(|part| {
+        let (rules, keys) = (Arc::clone(rules), Arc::clone(&held));
+        let mut working = Held::new(&context.options.budget);
+        let bytes = part.iter().flatten().map(KeyFile::working_bytes).sum();
+        async move {
+            working.grow(bytes)?;
+            let task = tokio::task::spawn_blocking(move || {
+                let selected = select(part, &rules);
+                drop((working, keys));
+                selected
+            });
+            AbortOnDrop(task).await
+        }
+    }))
+    .buffered(cores)
+    .try_collect()
+    .await?;
+    join(selected)
+}
+
 /// A refused reservation says which section it was for.
-pub fn sized(error: Error, handle: &SectionHandle) -> Error {
+pub fn sized(error: Error, context: &ReadContext, handle: &SectionHandle) -> Error {
     if error.kind() != ErrorKind::Exhausted {
         return error;
     }
     let bytes: u64 = handle.section.files().map(|file| file.entry.file.file_size).sum();
     error
+        .with_context("table", context.pin.table.name())
         .with_context("partition", format!("{:?}", handle.partition))
         .with_context("bucket", handle.bucket)
         .with_context("runs", handle.section.runs.len())
@@ -108,20 +120,9 @@ async fn key_file(
     ranked: bool,
 ) -> Result<(KeyFile, Held)> {
     let meta = &file.entry.file;
-    let field = |index: &usize| {
-        context
-            .pin
-            .schema
-            .fields
-            .get(*index)
-            .map(|field| Output::Field(field.clone()))
-            .ok_or_else(|| Error::internal(format!("the schema has no column number {index}")))
-    };
-    let mut outputs = rules.key_columns().iter().map(field).collect::<Result<Vec<_>>>()?;
-    let key_width = outputs.len();
-    for index in rules.user_sequence_columns() {
-        outputs.push(field(index)?);
-    }
+    let decisive = rules.key_columns().iter().chain(rules.user_sequence_columns());
+    let mut outputs = decisive.map(|index| Output::field(context, *index)).collect::<Result<Vec<_>>>()?;
+    let key_width = rules.key_columns().len();
     let sequence_end = outputs.len();
     let fixed = if rules.snapshot_ordering() {
         snapshot_sequence(file)?
@@ -180,24 +181,4 @@ async fn key_file(
 
 fn not_of(kind: &str) -> Error {
     Error::internal(format!("a system column is not {kind}"))
-}
-
-/// A task that ends when nobody waits for it any more.
-struct AbortOnDrop<T>(tokio::task::JoinHandle<Result<T>>);
-
-impl<T> Drop for AbortOnDrop<T> {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
-}
-
-impl<T> Future for AbortOnDrop<T> {
-    type Output = Result<T>;
-
-    fn poll(mut self: std::pin::Pin<&mut Self>, cx: &mut std::task::Context<'_>) -> std::task::Poll<Self::Output> {
-        self.0.poll_unpin(cx).map(|joined| match joined {
-            Ok(result) => result,
-            Err(error) => Err(Error::internal(format!("a reading task failed: {error}"))),
-        })
-    }
 }

@@ -51,6 +51,8 @@ async fn one(seed: u64) -> Result<usize, String> {
         for name in ["lakepin.merge_source", "datafusion.execution.parquet.pushdown_filters"] {
             ask(&session, &format!("SET {name} = {}", random.chance(50))).await.text()?;
         }
+        let part_rows = random.pick(&[0, 1, 7]);
+        ask(&session, &format!("SET lakepin.part_rows = {part_rows}")).await.text()?;
         let last = model.states.len() - 1;
         for at in [last, random.below(model.states.len() as u64) as usize] {
             let mut state = model.states[at].clone();

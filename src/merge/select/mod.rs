@@ -6,11 +6,15 @@
 //! | `bitmap` | kernel: ranked files, one dense integer key: a bit a key |
 //! | `cascade` | kernel: ranked files, any keys: each file meets the sorted keys of those before it |
 //! | `tournament` | kernel: any keys and order: a merge of the runs |
+//! | `parts` | a section cut into ranges of keys, each selected on its own |
+//! | `streamed` | the same selection out of a merge of batches, in little memory |
 
 mod bitmap;
 mod cascade;
 mod mask;
+mod parts;
 mod rank;
+mod streamed;
 mod tournament;
 
 use arrow::array::{Array, ArrayRef, Int8Array, Int64Array};
@@ -20,8 +24,12 @@ use super::compare::is_comparable;
 use super::keys::{KeyEncoder, Keys};
 use super::order::row_kind;
 use super::rules::MergeRules;
+use super::sample::disorder;
 use crate::error::{Error, Result};
 use mask::Mask;
+
+pub use parts::{cut, join};
+pub use streamed::select_streamed;
 
 /// `_SEQUENCE_NUMBER` of the rows of a file.
 #[derive(Debug, Clone)]
@@ -56,6 +64,23 @@ pub struct KeyFile {
     pub kinds: Option<Int8Array>,
     /// Rows deleted by the file's vector; None: none.
     pub deleted: Option<BooleanBuffer>,
+}
+
+impl KeyFile {
+    /// Physical rows.
+    pub fn rows(&self) -> usize {
+        self.keys.first().map_or(0, |column| column.len())
+    }
+
+    /// Bytes a selection needs for the file beside its columns, about: masks, what earlier files claimed, encoded keys.
+    pub fn working_bytes(&self) -> usize {
+        let a_row = size_of::<u64>() + 2;
+        let encoded = match self.keys.as_slice() {
+            [only] if !only.data_type().is_floating() => 0,
+            several => several.iter().map(|column| column.to_data().get_slice_memory_size().unwrap_or_default()).sum(),
+        };
+        self.rows() * a_row + encoded * 2
+    }
 }
 
 /// Rows of a section by what became of them: `rows = vector_deleted + superseded + tombstones + live`,
@@ -168,12 +193,7 @@ impl Section {
                 if let Some(before) = before {
                     let last = before.rows() - 1;
                     if file.rows() > 0 && before.keys.compare(last, &file.keys, 0).is_ge() {
-                        return Err(Error::corrupt(format!(
-                            "keys overlap those of {}, a file of the same run",
-                            before.name
-                        ))
-                        .with_code("RunNotSorted")
-                        .with_context("file", &file.name));
+                        return Err(overlap(&before.name, &file.name));
                     }
                 }
                 places.push(section.files.len());
@@ -204,6 +224,13 @@ impl Section {
     }
 }
 
+/// Two files of one run that share keys.
+fn overlap(before: &str, file: &str) -> Error {
+    Error::corrupt(format!("keys overlap those of {before}, a file of the same run"))
+        .with_code("RunNotSorted")
+        .with_context("file", file)
+}
+
 impl File {
     fn try_new(file: KeyFile, rules: &MergeRules, encoder: &KeyEncoder) -> Result<Self> {
         let keys = encoder.encode(&file.keys)?;
@@ -227,7 +254,7 @@ impl File {
             return Err(Error::internal("the columns of a file have different lengths"));
         }
         if let Some(row) = keys.first_disorder() {
-            return Err(Error::corrupt(format!("keys do not increase at row {row}")).with_code("RunNotSorted"));
+            return Err(disorder(row));
         }
         let retracts = match &file.kinds {
             None => None,

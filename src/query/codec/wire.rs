@@ -12,15 +12,16 @@ use crate::query::mapping::Mapping;
 use crate::query::nodes::ScanSummary;
 use crate::query::nodes::read_exec::Item;
 use crate::query::view::LakeView;
-use crate::read::{ReadColumn, SectionHandle};
+use crate::read::{ReadColumn, SectionHandle, SectionPart};
 use crate::scan::{DeletionFile, PlannedFile, Section, SectionClass, Stages, Unit};
 use crate::snapshot::{Fingerprint, Pin, PinRequest, SnapshotFingerprint, Table, TableIdent};
 use crate::spec::manifest::{decode_manifest, encode_manifest};
 use crate::spec::{Bucket, CoreOptions, Datum, ManifestEntry, Snapshot, SnapshotId, TableSchema, Zone};
 use crate::storage::{Location, Storage};
 
-/// Version of the encoding.
-const VERSION: u32 = 1;
+/// Version of the encoding. It also stands for how sections are cut: each process that runs a part of one cuts for itself,
+/// and all must cut in the same places.
+const VERSION: u32 = 2;
 
 /// A node, taken apart.
 pub struct Packed {
@@ -114,6 +115,7 @@ struct SectionWire {
 #[derive(Serialize, Deserialize)]
 enum ItemWire {
     Section(usize),
+    Part(usize, usize, usize),
     File(usize, usize, usize),
 }
 
@@ -158,6 +160,9 @@ pub fn pack(node: &Packed) -> Result<Vec<u8>> {
                 .map(|item| {
                     Ok(match item {
                         Item::Section(handle) => ItemWire::Section(section_of(handle, &mut files)?),
+                        Item::Part { section, part } => {
+                            ItemWire::Part(section_of(section, &mut files)?, part.number, part.of)
+                        }
                         Item::File { section, run, file } => {
                             ItemWire::File(section_of(section, &mut files)?, *run, *file)
                         }
@@ -376,6 +381,10 @@ fn item_from_wire(wire: &ItemWire, sections: &[Arc<SectionHandle>]) -> Result<It
     let section = |at: &usize| sections.get(*at).cloned().ok_or_else(|| damaged("a section is missing"));
     Ok(match wire {
         ItemWire::Section(at) => Item::Section(section(at)?),
+        ItemWire::Part(at, number, of) if number < of => {
+            Item::Part { section: section(at)?, part: SectionPart { number: *number, of: *of } }
+        }
+        ItemWire::Part(..) => return Err(damaged("a part that is none")),
         ItemWire::File(at, run, file) => Item::File { section: section(at)?, run: *run, file: *file },
     })
 }

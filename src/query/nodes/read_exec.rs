@@ -29,13 +29,22 @@ use crate::error::Result;
 use crate::query::budget::PoolBudget;
 use crate::query::statistics::{UnitFacts, statistics_of};
 use crate::query::view::kinds_as_text;
-use crate::read::{ReadCaches, ReadColumn, ReadContext, ReadCounters, ReadOptions, SectionHandle, file, section};
+use crate::read::{
+    ReadCaches, ReadColumn, ReadContext, ReadCounters, ReadOptions, SectionHandle, SectionPart, file, part, section,
+};
 
 /// One piece of work: rows that one partition of the node gives out.
 #[derive(Debug, Clone)]
 pub enum Item {
     /// A section, merged as a whole.
     Section(Arc<SectionHandle>),
+    /// One part of a section that is merged; where it is cut is found out once for all parts.
+    Part {
+        /// The section.
+        section: Arc<SectionHandle>,
+        /// Which part.
+        part: SectionPart,
+    },
     /// One file of a section that is not merged; its selection is shared with the section's other files.
     File {
         /// The section.
@@ -51,7 +60,7 @@ impl Item {
     /// The section it belongs to.
     pub fn section(&self) -> &Arc<SectionHandle> {
         match self {
-            Self::Section(section) | Self::File { section, .. } => section,
+            Self::Section(section) | Self::Part { section, .. } | Self::File { section, .. } => section,
         }
     }
 }
@@ -95,6 +104,7 @@ impl ReadExec {
         fetch: Option<usize>,
     ) -> Result<Self> {
         let partitions = if partitions.is_empty() { vec![Vec::new()] } else { partitions };
+        let partitions = if is_small(fetch) { whole(partitions) } else { partitions };
         let statistics = Arc::new(statistics_of(&facts, &summary.pin, &columns, &schema)?);
         let properties = PlanProperties::new(
             EquivalenceProperties::new(Arc::clone(&schema)),
@@ -163,6 +173,10 @@ impl DisplayAs for ReadExec {
                 write!(f, "ReadExec: {}", self.summary)?;
                 let names: Vec<&str> = self.schema.fields().iter().map(|field| field.name().as_str()).collect();
                 write!(f, ", columns=[{}]", names.join(", "))?;
+                let parts = self.partitions.iter().flatten().filter(|item| matches!(item, Item::Part { .. })).count();
+                if parts > 0 {
+                    write!(f, ", parts={parts}")?;
+                }
                 if let Some(fetch) = self.fetch {
                     write!(f, ", fetch={fetch}")?;
                 }
@@ -242,7 +256,11 @@ impl ExecutionPlan for ReadExec {
     }
 
     fn with_fetch(&self, limit: Option<usize>) -> Option<Arc<dyn ExecutionPlan>> {
-        Some(Arc::new(Self { fetch: limit, metrics: ExecutionPlanMetricsSet::new(), ..self.clone() }))
+        let mut limited = Self { fetch: limit, metrics: ExecutionPlanMetricsSet::new(), ..self.clone() };
+        if is_small(limit) {
+            limited.partitions = Arc::new(whole(self.partitions.as_ref().clone()));
+        }
+        Some(Arc::new(limited))
     }
 
     fn fetch(&self) -> Option<usize> {
@@ -268,6 +286,23 @@ impl ExecutionPlan for ReadExec {
     }
 }
 
+/// Rows from which a section is worth to be cut into parts.
+const SMALL_FETCH: usize = 1 << 16;
+
+/// Whether the first few rows are enough: then it does not pay to read all keys of a section first.
+fn is_small(fetch: Option<usize>) -> bool {
+    fetch.is_some_and(|fetch| fetch < SMALL_FETCH)
+}
+
+/// The same items, with sections instead of their parts. Partitions stay as many.
+fn whole(partitions: Vec<Vec<Item>>) -> Vec<Vec<Item>> {
+    let joined = |item| match item {
+        Item::Part { section, part } => (part.number == 0).then_some(Item::Section(section)),
+        other => Some(other),
+    };
+    partitions.into_iter().map(|items| items.into_iter().filter_map(joined).collect()).collect()
+}
+
 /// Places of the columns a projection names, when it only names columns and keeps their names.
 fn plain_columns(projection: &ProjectionExec) -> Option<Vec<usize>> {
     projection
@@ -289,6 +324,7 @@ fn read_items(context: &Arc<ReadContext>, items: Vec<Item>) -> BoxStream<'static
     stream::iter(items)
         .flat_map(move |item| match item {
             Item::Section(handle) => section(&context, &handle),
+            Item::Part { section, part: which } => part(&context, &section, which),
             Item::File { section, run, file: at } => file(&context, &section, run, at),
         })
         .boxed()

@@ -3,10 +3,7 @@
 use std::fs;
 use std::sync::Arc;
 
-use datafusion::execution::memory_pool::GreedyMemoryPool;
-use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
-use futures::StreamExt;
 use serde_json::json;
 
 use super::{PLAIN, WAYS, WITH_SOURCE, Way, all_ways, explain, gone, keyed, latest, register, row, rows, table, walk};
@@ -17,7 +14,7 @@ use crate::spec::CommitKind;
 use crate::testing::builder::{FileSpec, TableBuilder, TableSpec};
 
 /// Old rows in one run, newer versions above, some deleted.
-fn versions(dir: &std::path::Path) {
+pub(super) fn versions(dir: &std::path::Path) {
     let mut table = TableBuilder::create(dir, "d", "t", &keyed("deduplicate")).expect("creates");
     let old: Vec<_> = (0..40).map(|id| row(id, 1, "a")).chain((0..10).map(|id| row(id, 1, "b"))).collect();
     table.commit().file(FileSpec::rows(&old).level(5)).kind(CommitKind::Compact).publish().expect("publishes");
@@ -238,38 +235,6 @@ async fn b089_sixteen_settings_give_the_same_rows() {
 }
 
 #[tokio::test]
-async fn b091_too_little_memory_is_an_error_that_names_the_bucket() {
-    let dir = tempfile::tempdir().expect("a folder");
-    let mut builder = TableBuilder::create(dir.path(), "d", "t", &keyed("deduplicate")).expect("creates");
-    for commit in 0..6 {
-        builder.append(&(0..2000).map(|id| row(id, commit, "a")).collect::<Vec<_>>()).expect("appends");
-    }
-    let lake = latest(dir.path(), "d", "t").await.expect("pins");
-    let query = |bytes: usize| {
-        let lake = lake.clone();
-        async move {
-            let runtime = RuntimeEnvBuilder::new()
-                .with_memory_pool(Arc::new(GreedyMemoryPool::new(bytes)))
-                .build_arc()
-                .expect("a runtime");
-            let context = SessionContext::new_with_config_rt(SessionConfig::new(), Arc::clone(&runtime));
-            context.register_table("t", Arc::new(lake)).expect("registers");
-            let found = rows(&context, "SELECT v, count(id) FROM t GROUP BY v").await;
-            drop(context);
-            assert_eq!(runtime.memory_pool.reserved(), 0, "all memory is given back");
-            found
-        }
-    };
-    let error = query(20_000).await.expect_err("too little");
-    assert_eq!(error.code(), "ResourcesExhausted", "{error:?}");
-    let text = error.to_string();
-    for word in ["partition", "bucket: 0", "runs: 6", "bytes"] {
-        assert!(text.contains(word), "{word} in {text}");
-    }
-    assert_eq!(query(100_000_000).await.expect("enough"), ["5|2000"]);
-}
-
-#[tokio::test]
 async fn explain_names_the_pin_and_is_the_same_every_time() {
     let dir = tempfile::tempdir().expect("a folder");
     versions(dir.path());
@@ -302,20 +267,6 @@ async fn one_bucket_uses_every_partition_and_a_node_runs_twice() {
             assert_eq!(batches.iter().map(|batch| batch.num_rows()).sum::<usize>(), 103);
         }
     }
-}
-
-#[tokio::test]
-async fn a_cancelled_query_leaves_no_memory_behind() {
-    let dir = tempfile::tempdir().expect("a folder");
-    versions(dir.path());
-    let lake = latest(dir.path(), "d", "t").await.expect("pins");
-    let context = register(PLAIN, &lake);
-    let mut stream = context.sql("SELECT * FROM t").await.expect("plans").execute_stream().await.expect("starts");
-    let first = tokio::time::timeout(std::time::Duration::from_millis(1), stream.next()).await;
-    drop((first, stream));
-    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-    assert_eq!(context.runtime_env().memory_pool.reserved(), 0);
-    assert_eq!(rows(&context, "SELECT count(*) FROM t").await.expect("runs"), ["48"]);
 }
 
 #[tokio::test]

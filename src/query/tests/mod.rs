@@ -4,7 +4,9 @@ mod cases;
 #[cfg(feature = "codec")]
 mod codec;
 mod golden;
+mod memory;
 mod metadata;
+mod parts;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,23 +29,26 @@ struct Way {
     partitions: usize,
     batch_size: usize,
     pushdown_filters: bool,
+    /// Fewest rows of a part of a section; 0: sections stay whole.
+    part_rows: u64,
 }
 
-const PLAIN: Way = Way { merge_source: false, partitions: 1, batch_size: 8192, pushdown_filters: false };
+const PLAIN: Way = Way { merge_source: false, partitions: 1, batch_size: 8192, pushdown_filters: false, part_rows: 0 };
 
 const WAYS: [Way; 4] = [
-    Way { merge_source: false, partitions: 3, batch_size: 7, pushdown_filters: false },
-    Way { merge_source: true, partitions: 1, batch_size: 8192, pushdown_filters: false },
-    Way { merge_source: true, partitions: 4, batch_size: 5, pushdown_filters: true },
-    Way { merge_source: true, partitions: 2, batch_size: 100, pushdown_filters: false },
+    Way { merge_source: false, partitions: 3, batch_size: 7, part_rows: 1, ..PLAIN },
+    Way { merge_source: true, ..PLAIN },
+    Way { merge_source: true, partitions: 4, batch_size: 5, pushdown_filters: true, part_rows: 5 },
+    Way { merge_source: true, partitions: 2, batch_size: 100, ..PLAIN },
 ];
 
-const WITH_SOURCE: Way = Way { merge_source: true, partitions: 2, batch_size: 8192, pushdown_filters: false };
+const WITH_SOURCE: Way = Way { merge_source: true, partitions: 2, ..PLAIN };
 
 fn session(way: Way) -> SessionContext {
     let mut config = SessionConfig::new().with_target_partitions(way.partitions).with_batch_size(way.batch_size);
     config.options_mut().execution.parquet.pushdown_filters = way.pushdown_filters;
-    let options = LakepinOptions { merge_source: way.merge_source, ..LakepinOptions::default() };
+    let options =
+        LakepinOptions { merge_source: way.merge_source, part_rows: way.part_rows, ..LakepinOptions::default() };
     config.options_mut().extensions.insert(options);
     SessionContext::new_with_config(config)
 }
