@@ -8,11 +8,13 @@
 //! | [`settings`] | `lakepin.*` of a session |
 //! | [`view`] | the table, `$ro`, `$audit_log`, `$row_tracking`, changes |
 //! | [`nodes`] | plan nodes |
+//! | [`work`] | what a plan has to read and has read so far |
 //! | [`statistics`] | what metadata proves about rows |
 //! | `layout` | sections to plan nodes |
 //! | `mapping` | which Parquet files DataFusion's own source may read |
 //! | `filters` | which filters planning applies, and how far |
 //! | `spread` | work over output partitions |
+//! | `yielding` | plans that can be cancelled at any moment |
 //! | `codec` | plan nodes as bytes |
 //! | `budget` | the query's memory pool, as the rooms below know it |
 
@@ -30,6 +32,8 @@ mod spread;
 pub mod statistics;
 pub mod table;
 pub mod view;
+pub mod work;
+mod yielding;
 
 pub use budget::PoolBudget;
 pub use env::{QueryEnv, QueryLimits};
@@ -37,6 +41,8 @@ pub use report::{ScanLog, ScanReport};
 pub use settings::LakepinOptions;
 pub use table::LakeTable;
 pub use view::LakeView;
+pub use work::Work;
+pub use yielding::yielding;
 
 #[cfg(test)]
 mod tests;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use crate::scan::{FileDecision, ScanKind, Stages};
+use crate::scan::{FileDecision, ScanKind, ScanProgress, Stages};
 use crate::snapshot::Pin;
 
 /// One scan, as planned.
@@ -31,6 +31,7 @@ pub struct ScanReport {
 pub struct ScanLog {
     reports: Mutex<Vec<ScanReport>>,
     explain_files: bool,
+    progress: Arc<ScanProgress>,
 }
 
 impl ScanLog {
@@ -39,9 +40,19 @@ impl ScanLog {
         Arc::new(Self::default())
     }
 
+    /// An empty log whose scans tell `progress` how far they are.
+    pub fn watched(progress: Arc<ScanProgress>) -> Arc<Self> {
+        Arc::new(Self { progress, ..Self::default() })
+    }
+
     /// An empty log whose scans say what became of every file (`EXPLAIN FILES`).
-    pub fn explaining_files() -> Arc<Self> {
-        Arc::new(Self { reports: Mutex::default(), explain_files: true })
+    pub fn explaining_files(progress: Arc<ScanProgress>) -> Arc<Self> {
+        Arc::new(Self { explain_files: true, progress, ..Self::default() })
+    }
+
+    /// How far the planning is.
+    pub fn progress(&self) -> &Arc<ScanProgress> {
+        &self.progress
     }
 
     /// Whether scans say what became of every file.

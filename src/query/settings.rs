@@ -18,6 +18,12 @@ extensions_options! {
 
         /// Whether planning checks that every data file it will read exists with the size its manifest entry says.
         pub verify_files: bool, default = false
+
+        /// Data files a statement may read; 0: no limit. A statement that would read more is refused before it reads.
+        pub max_files: usize, default = 0
+
+        /// Bytes of the data files a statement may read, whole files counted; 0: no limit.
+        pub max_bytes_scanned: usize, default = 0
     }
 }
 

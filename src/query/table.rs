@@ -111,6 +111,7 @@ impl LakeTable {
             kind: self.view.scan_kind(),
             explain: self.log.as_ref().is_some_and(|log| log.explains_files()),
             config: Some(Arc::clone(session.config().options())),
+            progress: self.log.as_ref().map(|log| Arc::clone(log.progress())).unwrap_or_default(),
         };
         let plan = crate::scan::plan(&self.pin, &request, &self.env.scan)
             .await

@@ -74,6 +74,10 @@ impl Planner<'_> {
                 self.stages.kept_bytes += file.entry.file.file_size;
             }
         }
+        // units stand in the order of their partitions
+        let begins = |pair: &[Unit]| matches!(pair, [one, next] if one.partition != next.partition);
+        self.stages.kept_partitions =
+            u64::from(!units.is_empty()) + units.windows(2).filter(|pair| begins(pair)).count() as u64;
         let counts = exact_filters.iter().all(|exact| *exact) && limited.is_empty();
         let exact_row_count = if counts {
             units

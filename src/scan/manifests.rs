@@ -7,6 +7,7 @@ use futures::StreamExt;
 use futures::stream;
 
 use super::plan::ScanEnv;
+use super::progress::ScanProgress;
 use crate::error::{Error, Result};
 use crate::snapshot::{Pin, Table};
 use crate::spec::index_manifest::decode_index_manifest;
@@ -130,7 +131,7 @@ pub async fn manifests(pin: &Pin, env: &ScanEnv) -> Result<Vec<ManifestFileMeta>
 /// A list or manifest that is gone or damaged.
 pub async fn live_files(pin: &Arc<Pin>, env: &ScanEnv) -> Result<Vec<Arc<ManifestEntry>>> {
     let metas = manifests(pin, env).await?;
-    let read = read_manifests(pin, &pin.table, metas, &env.cache, env.concurrency).await?;
+    let read = read_manifests(pin, &pin.table, metas, &env.cache, env.concurrency, &ScanProgress::default()).await?;
     Ok(fold(&read.manifests))
 }
 
@@ -160,7 +161,9 @@ pub(crate) async fn read_manifests(
     metas: Vec<ManifestFileMeta>,
     cache: &Arc<ManifestCache>,
     concurrency: usize,
+    progress: &ScanProgress,
 ) -> Result<ManifestsRead> {
+    progress.want(metas.len() as u64);
     let mut cached = 0u64;
     let mut manifests: Vec<Option<Manifest>> = Vec::with_capacity(metas.len());
     let mut missing = Vec::new();
@@ -173,6 +176,7 @@ pub(crate) async fn read_manifests(
         }
         manifests.push(known);
     }
+    progress.have(cached);
     let mut reads = stream::iter(missing.into_iter().map(|(index, key)| {
         let (pin, table, cache) = (Arc::clone(pin), Arc::clone(table), Arc::clone(cache));
         async move {
@@ -183,6 +187,7 @@ pub(crate) async fn read_manifests(
     .buffer_unordered(concurrency.max(1));
     while let Some(read) = reads.next().await {
         let (index, manifest) = read?;
+        progress.have(1);
         if let Some(slot) = manifests.get_mut(index) {
             *slot = Some(manifest);
         }

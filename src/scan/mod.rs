@@ -23,6 +23,7 @@ mod partitions;
 mod place;
 mod plan;
 mod planner;
+mod progress;
 mod prune;
 mod ranges;
 mod sections;
@@ -36,6 +37,7 @@ pub use plan::{
     ChangeRange, DeletionFile, FileDecision, FileRead, PlannedFile, ScanEnv, ScanKind, ScanPlan, ScanRequest, Section,
     SectionClass, Stages, Unit,
 };
+pub use progress::ScanProgress;
 
 use std::collections::HashSet;
 use std::sync::Arc;

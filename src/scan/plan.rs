@@ -8,6 +8,7 @@ use datafusion::logical_expr::Expr;
 use roaring::RoaringBitmap;
 
 use super::manifests::ManifestCache;
+use super::progress::ScanProgress;
 use crate::snapshot::Pin;
 use crate::spec::{Bucket, Datum, ManifestEntry, SnapshotId, TableSchema};
 use crate::storage::{Location, Storage};
@@ -63,6 +64,8 @@ pub struct ScanRequest {
     pub explain: bool,
     /// Settings of the session (its time zone), for functions over partition columns.
     pub config: Option<Arc<ConfigOptions>>,
+    /// Told what has been read.
+    pub progress: Arc<ScanProgress>,
 }
 
 /// How the rows of a section are found.
@@ -286,6 +289,8 @@ pub struct Stages {
     pub kept_rows: u64,
     /// Bytes in them.
     pub kept_bytes: u64,
+    /// Partitions they belong to.
+    pub kept_partitions: u64,
     /// Sections by class: raw, kind-only, select, combine.
     pub sections: [u64; 4],
 }

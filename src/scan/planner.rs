@@ -202,7 +202,8 @@ impl<'a> Planner<'a> {
         } else {
             metas.into_iter().zip(wanted).filter_map(|(meta, keep)| keep.then_some(meta)).collect()
         };
-        let read = read_manifests(pin, table, metas, &self.env.cache, self.env.concurrency).await?;
+        let read =
+            read_manifests(pin, table, metas, &self.env.cache, self.env.concurrency, &self.request.progress).await?;
         self.stages.manifests_cached += read.cached;
         self.stages.entries += read.manifests.iter().map(|manifest| manifest.len() as u64).sum::<u64>();
         Ok(read.manifests)

@@ -46,7 +46,7 @@ pub struct Answer {
 
 impl From<StatementResult> for Answer {
     fn from(result: StatementResult) -> Self {
-        let StatementResult { kind, schema, stream, pins, notices, timing, plan } = result;
+        let StatementResult { kind, schema, stream, pins, notices, timing, plan, .. } = result;
         Self { kind, schema, stream, pins, notices, timing, plan }
     }
 }

@@ -10,6 +10,8 @@
 //! | `identifiers` | unquoted names |
 //! | `timestamps` | literals with more digits than a column |
 //! | `settings` | what a session remembers |
+//! | `parameters` | values for `$name` |
+//! | `limits` | what a statement may read |
 //! | `statements/` | `PIN`, `SHOW`, `DESCRIBE`, `EXPLAIN FILES`, refusals |
 //! | `system_tables/`, `functions/` | `t$name`, `paimon_…()` |
 //! | `memory`, `cells`, `types`, `place` | small relations, types as text, places of errors |
@@ -20,8 +22,10 @@ mod constant;
 mod dialect;
 mod functions;
 mod identifiers;
+mod limits;
 mod memory;
 mod names;
+mod parameters;
 mod place;
 mod planner;
 mod result;
@@ -42,8 +46,11 @@ mod warehouse;
 #[cfg(test)]
 mod tests;
 
+pub use crate::query::Work;
 pub use crate::recon::accounting::{Accounting, AccountingRow};
-pub use result::{PinLine, StatementKind, StatementResult, Timing};
+pub use crate::scan::ScanProgress;
+pub use crate::storage::RequestCounts;
+pub use result::{PinLine, Scanned, StatementKind, StatementResult, Timing};
 pub use session::{Session, SessionConfig};
 pub use tokens::StatementText;
 pub use warehouse::Warehouse;

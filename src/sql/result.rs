@@ -53,6 +53,21 @@ pub struct Timing {
     pub manifests: Duration,
 }
 
+/// What the scans of a statement read, as planned.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Scanned {
+    /// Partitions with files to read, summed over tables.
+    pub partitions: u64,
+    /// Data files to read.
+    pub files: u64,
+    /// Live data files of the tables.
+    pub live_files: u64,
+    /// Bytes of the files to read.
+    pub bytes: u64,
+    /// Files that readers of this view do not see by design: level 0 where only compacted rows are final.
+    pub hidden_files: u64,
+}
+
 /// The answer to one statement.
 pub struct StatementResult {
     /// Rows or a word.
@@ -67,6 +82,8 @@ pub struct StatementResult {
     pub notices: Vec<String>,
     /// Where the time went.
     pub timing: Timing,
+    /// What is read; None when no table of the warehouse is.
+    pub scanned: Option<Scanned>,
     /// The physical plan behind the stream, for its metrics; None for answers without a plan.
     pub plan: Option<std::sync::Arc<dyn datafusion::physical_plan::ExecutionPlan>>,
 }

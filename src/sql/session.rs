@@ -3,6 +3,7 @@
 mod lookups;
 mod pins;
 
+use std::collections::BTreeMap;
 use std::path::{Component, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -15,19 +16,22 @@ use datafusion::execution::config::SessionConfig as EngineConfig;
 use datafusion::execution::context::SessionContext;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::{SessionState, SessionStateBuilder, TaskContext};
-use datafusion::logical_expr::{LogicalPlan, SetVariable, Statement as PlanStatement, TableType};
+use datafusion::logical_expr::{DdlStatement, LogicalPlan, SetVariable, Statement as PlanStatement, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::placeholder_row::PlaceholderRowExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{execute_stream, projection::ProjectionExec};
 use datafusion::sql::parser::Statement as DfStatement;
 use datafusion::sql::sqlparser::ast::{Expr as SqlExpr, ObjectName, Set, Statement as SqlStatement, TableFactor};
+use datafusion::sql::sqlparser::tokenizer::TokenWithSpan;
 use futures::{StreamExt, TryStreamExt, stream};
 
 use super::catalog::LakeCatalog;
 use super::constant::text;
+use super::limits;
 use super::names::TableName;
-use super::result::{PinLine, StatementKind, StatementResult, Timing};
+use super::parameters::bind;
+use super::result::{PinLine, Scanned, StatementKind, StatementResult, Timing};
 use super::settings::Settings;
 use super::statement::{Statement, zone_of};
 use super::statements::{self, Command, describe, explain_files, parts, pin, refuse, show};
@@ -37,7 +41,9 @@ use super::travel;
 use super::view::SqlView;
 use super::warehouse::Warehouse;
 use crate::error::{Error, ErrorKind, Result};
-use crate::query::{LakepinOptions, ScanLog};
+use crate::query::work::{Work, scans};
+use crate::query::{LakepinOptions, ScanLog, ScanReport, yielding};
+use crate::scan::ScanProgress;
 use crate::snapshot::SessionZone;
 use crate::snapshot::nearest::known_names;
 
@@ -56,6 +62,12 @@ pub struct SessionConfig {
     pub target_partitions: Option<usize>,
     /// Rows per batch; None: DataFusion's.
     pub batch_size: Option<usize>,
+    /// Data files a statement may read; 0: no limit.
+    pub max_files: usize,
+    /// Bytes of the data files a statement may read; 0: no limit.
+    pub max_bytes_scanned: usize,
+    /// Values for `$name`; see [`Session::set_parameter`].
+    pub parameters: BTreeMap<String, String>,
 }
 
 impl Default for SessionConfig {
@@ -67,6 +79,9 @@ impl Default for SessionConfig {
             memory_limit: None,
             target_partitions: None,
             batch_size: None,
+            max_files: 0,
+            max_bytes_scanned: 0,
+            parameters: BTreeMap::new(),
         }
     }
 }
@@ -99,7 +114,11 @@ impl Session {
         let mut engine = EngineConfig::new()
             .with_information_schema(true)
             .with_create_default_catalog_and_schema(false)
-            .with_option_extension(LakepinOptions::default());
+            .with_option_extension(LakepinOptions {
+                max_files: config.max_files,
+                max_bytes_scanned: config.max_bytes_scanned,
+                ..LakepinOptions::default()
+            });
         if let Some(partitions) = config.target_partitions {
             engine = engine.with_target_partitions(partitions.max(1));
         }
@@ -135,6 +154,7 @@ impl Session {
             .build();
         let context = SessionContext::new_with_state(state);
         let catalog = warehouse.attach(&context, &config.catalog)?;
+        *catalog.settings().parameters.write() = config.parameters;
         Ok(Self { warehouse: warehouse.clone(), context, catalog, catalog_name: config.catalog })
     }
 
@@ -173,6 +193,12 @@ impl Session {
         self.zone().map(|zone| zone.name()).unwrap_or_default()
     }
 
+    /// Data files and bytes of them that a statement may read; 0: no limit.
+    pub fn read_limits(&self) -> (usize, usize) {
+        let options = LakepinOptions::of(self.context.state_ref().read().config_options());
+        (options.max_files, options.max_bytes_scanned)
+    }
+
     fn zone(&self) -> Result<SessionZone> {
         zone_of(&self.context.state_ref().read())
     }
@@ -197,7 +223,7 @@ impl Session {
     pub async fn run(&self, sql: &str) -> Result<Vec<StatementResult>> {
         let mut results = Vec::new();
         for statement in tokens::statements(tokens::tokenize(sql)?) {
-            results.push(self.execute(statement).await?);
+            results.push(self.execute(statement, Arc::default()).await?);
         }
         Ok(results)
     }
@@ -207,13 +233,35 @@ impl Session {
     /// # Errors
     /// Those of the statement; a text that is none, or several.
     pub async fn run_one(&self, sql: &str) -> Result<StatementResult> {
-        self.execute(one(sql)?).await
+        self.run_watched(sql, Arc::default()).await
+    }
+
+    /// Runs exactly one statement; `progress` tells others how far its planning is.
+    ///
+    /// # Errors
+    /// As [`Self::run_one`].
+    pub async fn run_watched(&self, sql: &str, progress: Arc<ScanProgress>) -> Result<StatementResult> {
+        self.execute(one(sql)?, progress).await
+    }
+
+    /// Sets (or with None removes) the value of `$name` in the statements that follow: a number, `true`, `false`, `null`
+    /// or a quoted string as SQL writes it, anything else a string.
+    pub fn set_parameter(&self, name: &str, value: Option<&str>) {
+        let mut parameters = self.settings().parameters.write();
+        match value {
+            Some(value) => drop(parameters.insert(name.to_string(), value.to_string())),
+            None => drop(parameters.remove(name)),
+        }
+    }
+
+    fn bound(&self, tokens: Vec<TokenWithSpan>, all: bool) -> Result<Vec<TokenWithSpan>> {
+        bind(tokens, &self.settings().parameters.read(), all)
     }
 
     /// One statement as a DataFrame of the caller's session.
     pub(crate) async fn frame(&self, sql: &str) -> Result<DataFrame> {
         let mut notices = Vec::new();
-        match statements::parse(one(sql)?, &mut notices)? {
+        match statements::parse(self.bound(one(sql)?, false)?, &mut notices)? {
             Command::Statement(statement) => {
                 let run = self.begin(ScanLog::new(), notices)?;
                 match self.plan(&run, *statement).await? {
@@ -222,7 +270,7 @@ impl Session {
                 }
             }
             command => {
-                let result = self.command(command, notices).await?;
+                let result = self.command(command, notices, Arc::default()).await?;
                 let batches: Vec<RecordBatch> = result.stream.try_collect().await?;
                 if batches.is_empty() {
                     return Ok(self.context.read_batch(RecordBatch::new_empty(result.schema))?);
@@ -241,20 +289,17 @@ impl Session {
         Ok(Run { statement, state, started: Instant::now() })
     }
 
-    async fn execute(
-        &self,
-        tokens: Vec<datafusion::sql::sqlparser::tokenizer::TokenWithSpan>,
-    ) -> Result<StatementResult> {
+    async fn execute(&self, tokens: Vec<TokenWithSpan>, progress: Arc<ScanProgress>) -> Result<StatementResult> {
         let mut notices = Vec::new();
-        match statements::parse(tokens, &mut notices)? {
+        match statements::parse(self.bound(tokens, true)?, &mut notices)? {
             Command::Statement(statement) => {
-                let run = self.begin(ScanLog::new(), notices)?;
+                let run = self.begin(ScanLog::watched(progress), notices)?;
                 match self.plan(&run, *statement).await? {
                     Planned::Query(plan) => self.query(&run, &plan).await,
                     Planned::Done(word) => Ok(self.done(word, run.lines(false), run.statement.notices())),
                 }
             }
-            command => self.command(command, notices).await,
+            command => self.command(command, notices, progress).await,
         }
     }
 
@@ -300,7 +345,7 @@ impl Session {
         let word = done_word(&statement);
         let plan = run.statement.plan(&run.state, statement).await?;
         if let (Some((database, name, text)), Some(create)) = (view, original) {
-            let LogicalPlan::Ddl(datafusion::logical_expr::DdlStatement::CreateView(planned)) = &plan else {
+            let LogicalPlan::Ddl(DdlStatement::CreateView(planned)) = &plan else {
                 return Err(Error::internal("a view was planned as something else"));
             };
             let view = SqlView {
@@ -318,6 +363,10 @@ impl Session {
         match plan {
             LogicalPlan::Ddl(_) | LogicalPlan::Statement(_) => {
                 let before = self.context.state_ref().read().config_options().execution.time_zone.clone();
+                if let LogicalPlan::Ddl(DdlStatement::CreateMemoryTable(create)) = &plan {
+                    let physical = run.state.create_physical_plan(&create.input).await?;
+                    limits::check(&Work::of(&physical), run.state.config_options())?;
+                }
                 self.context.execute_logical_plan(plan).await?;
                 // a zone nobody knows would fail every later statement
                 if let Err(error) = self.zone() {
@@ -351,6 +400,8 @@ impl Session {
         let resolved = run.started.elapsed();
         let planning = Instant::now();
         let physical = run.state.create_physical_plan(plan).await?;
+        limits::check(&Work::of(&physical), run.state.config_options())?;
+        let physical = yielding(physical)?;
         let stream = execute_stream(Arc::clone(&physical), Arc::new(TaskContext::from(&run.state)))?;
         let reports = run.statement.log().reports();
         let manifests = reports.iter().map(|report| report.planning).sum();
@@ -365,17 +416,25 @@ impl Session {
             stream,
             pins: run.lines(false),
             notices: run.notices(),
+            scanned: scanned(&physical, &reports),
             timing: Timing { resolve: resolved, plan: planning.elapsed().saturating_sub(manifests), manifests },
             plan: Some(physical),
         })
     }
 
     /// Carries out a statement that is ours alone.
-    async fn command(&self, command: Command, notices: Vec<String>) -> Result<StatementResult> {
-        let run = self.begin(ScanLog::new(), notices)?;
+    async fn command(
+        &self,
+        command: Command,
+        notices: Vec<String>,
+        progress: Arc<ScanProgress>,
+    ) -> Result<StatementResult> {
+        let run = self.begin(ScanLog::watched(Arc::clone(&progress)), notices)?;
         let batch = match command {
             Command::Statement(_) => return Err(Error::internal("a plain statement came as a command")),
-            Command::ExplainFiles(statement) => return self.explain_files(*statement, run.statement.notices()).await,
+            Command::ExplainFiles(statement) => {
+                return self.explain_files(*statement, run.statement.notices(), progress).await;
+            }
             Command::Pin(command) => return self.pin(&run, command).await,
             Command::Unpin(target) => return self.unpin(&run, target).await,
             Command::ShowPins => {
@@ -425,8 +484,13 @@ impl Session {
         Ok(rows(batch, run.lines(false), run.notices()))
     }
 
-    async fn explain_files(&self, statement: DfStatement, notices: Vec<String>) -> Result<StatementResult> {
-        let run = self.begin(ScanLog::explaining_files(), notices)?;
+    async fn explain_files(
+        &self,
+        statement: DfStatement,
+        notices: Vec<String>,
+        progress: Arc<ScanProgress>,
+    ) -> Result<StatementResult> {
+        let run = self.begin(ScanLog::explaining_files(progress), notices)?;
         let Planned::Query(plan) = self.plan(&run, statement).await? else {
             return Err(Error::invalid("EXPLAIN FILES takes a query").with_code("Syntax"));
         };
@@ -519,6 +583,7 @@ impl Session {
             pins,
             notices,
             timing: Timing::default(),
+            scanned: None,
             plan: None,
         }
     }
@@ -652,7 +717,7 @@ enum Planned {
     Done(String),
 }
 
-fn one(sql: &str) -> Result<Vec<datafusion::sql::sqlparser::tokenizer::TokenWithSpan>> {
+fn one(sql: &str) -> Result<Vec<TokenWithSpan>> {
     let mut all = tokens::statements(tokens::tokenize(sql)?);
     match (all.pop(), all.is_empty()) {
         (Some(one), true) => Ok(one),
@@ -671,6 +736,7 @@ fn rows(batch: RecordBatch, pins: Vec<PinLine>, notices: Vec<String>) -> Stateme
         pins,
         notices,
         timing: Timing::default(),
+        scanned: None,
         plan: None,
     }
 }
@@ -702,6 +768,25 @@ fn reads_nothing(plan: &Arc<dyn ExecutionPlan>) -> bool {
         return plan.is::<PlaceholderRowExec>();
     }
     children.into_iter().all(reads_nothing)
+}
+
+/// What the scans behind a plan read. Scans that the optimizer answered from metadata read no file.
+fn scanned(plan: &Arc<dyn ExecutionPlan>, reports: &[ScanReport]) -> Option<Scanned> {
+    let scans = scans(plan);
+    let mut all = Scanned::default();
+    for scan in &scans {
+        let stages = &scan.stages;
+        all.partitions += stages.kept_partitions;
+        all.files += stages.kept_files;
+        all.live_files += stages.files;
+        all.bytes += stages.kept_bytes;
+        all.hidden_files += stages.by_level;
+    }
+    if scans.is_empty() {
+        all.live_files = reports.iter().map(|report| report.stages.files).sum();
+        all.hidden_files = reports.iter().map(|report| report.stages.by_level).sum();
+    }
+    (!reports.is_empty()).then_some(all)
 }
 
 /// What a statement without rows answers.

@@ -13,7 +13,7 @@ use crate::snapshot::nearest::known_names;
 use crate::snapshot::{Pin, TableIdent};
 
 /// Scan options a session may set, and that a hint may name beside the table's own.
-const SCAN_OPTIONS: &[&str] = &[
+pub(crate) const SCAN_OPTIONS: &[&str] = &[
     "scan.mode",
     "scan.snapshot-id",
     "scan.tag-name",
@@ -123,6 +123,8 @@ pub(crate) struct Settings {
     table_options: RwLock<BTreeMap<(String, String), BTreeMap<String, String>>>,
     /// Views and tables that live in the session only: database and name.
     locals: Mutex<BTreeMap<(String, String), Arc<dyn TableProvider>>>,
+    /// Values for `$name`.
+    pub(crate) parameters: RwLock<BTreeMap<String, String>>,
 }
 
 impl Settings {

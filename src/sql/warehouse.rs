@@ -15,6 +15,7 @@ use crate::catalog::{Catalog, FilesystemCatalog};
 use crate::error::Result;
 use crate::query::QueryEnv;
 use crate::snapshot::Table;
+use crate::storage::RequestCounts;
 
 /// A warehouse that is open for reading. Cheap to clone.
 #[derive(Clone)]
@@ -51,6 +52,11 @@ impl Warehouse {
     /// Its databases and tables.
     pub fn catalog(&self) -> &Arc<dyn Catalog> {
         &self.inner.catalog
+    }
+
+    /// What was asked of its store so far; the difference of two is what happened in between.
+    pub fn requests(&self) -> RequestCounts {
+        self.inner.catalog.storage().counts()
     }
 
     /// Caches shared by all its readers.

@@ -39,7 +39,7 @@ use parquet::arrow::arrow_reader::RowSelection;
 use super::summary::ScanSummary;
 use crate::error::{Error, Result};
 use crate::query::mapping::Mapping;
-use crate::read::{ReadContext, SectionHandle, live_mask};
+use crate::read::{ReadContext, ReadCounters, SectionHandle, live_mask};
 use crate::scan::{PlannedFile, SectionClass};
 use crate::storage::Location;
 
@@ -108,6 +108,11 @@ impl MergeSource {
     /// What is read, as planned.
     pub fn summary(&self) -> &Arc<ScanSummary> {
         &self.summary
+    }
+
+    /// What finding the live rows counted, over all runs of the node.
+    pub fn counters(&self) -> &Arc<ReadCounters> {
+        &self.context.counters
     }
 
     fn around(&self, inner: Arc<dyn FileSource>) -> Arc<dyn FileSource> {

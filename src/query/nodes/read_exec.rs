@@ -342,6 +342,8 @@ struct RunMetrics {
     tombstones: Count,
     vector_deleted: Count,
     select_time: Time,
+    /// What the metrics know of the counters, the time last.
+    seen: [u64; 8],
 }
 
 impl RunMetrics {
@@ -358,21 +360,45 @@ impl RunMetrics {
             tombstones: counter("keys_deleted"),
             vector_deleted: counter("rows_deleted_by_vector"),
             select_time: MetricBuilder::new(set).subset_time("select_time", partition),
+            seen: [0; 8],
         }
+    }
+
+    /// Brings the metrics up to the counters: who shows progress reads them while the run goes on.
+    fn sync(&mut self) {
+        let counters = &self.counters;
+        let now = [
+            counters.files(),
+            counters.key_files(),
+            counters.selections(),
+            counters.rows(),
+            counters.superseded(),
+            counters.tombstones(),
+            counters.vector_deleted(),
+            counters.select_nanos(),
+        ];
+        let counts = [
+            &self.files,
+            &self.key_files,
+            &self.selections,
+            &self.key_rows,
+            &self.superseded,
+            &self.tombstones,
+            &self.vector_deleted,
+        ];
+        for ((count, now), seen) in counts.into_iter().zip(now).zip(self.seen) {
+            count.add(usize::try_from(now.saturating_sub(seen)).unwrap_or(usize::MAX));
+        }
+        let [.., selecting] = now;
+        let [.., known] = self.seen;
+        self.select_time.add_duration(std::time::Duration::from_nanos(selecting.saturating_sub(known)));
+        self.seen = now;
     }
 }
 
 impl Drop for RunMetrics {
     fn drop(&mut self) {
-        let add = |count: &Count, value: u64| count.add(usize::try_from(value).unwrap_or(usize::MAX));
-        add(&self.files, self.counters.files());
-        add(&self.key_files, self.counters.key_files());
-        add(&self.selections, self.counters.selections());
-        add(&self.key_rows, self.counters.rows());
-        add(&self.superseded, self.counters.superseded());
-        add(&self.tombstones, self.counters.tombstones());
-        add(&self.vector_deleted, self.counters.vector_deleted());
-        self.select_time.add_duration(std::time::Duration::from_nanos(self.counters.select_nanos()));
+        self.sync();
     }
 }
 
@@ -423,6 +449,7 @@ impl Stream for Metered {
                 let _timing = timer.timer();
                 self.rows.poll_next_unpin(cx)
             };
+            self.metrics.sync();
             return match polled {
                 Poll::Pending => Poll::Pending,
                 Poll::Ready(None) => Poll::Ready(None),

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::{PLAIN, WAYS, WITH_SOURCE, Way, all_ways, explain, gone, keyed, latest, register, row, rows, table, walk};
 use crate::error::Error;
-use crate::query::{LakeTable, LakeView, LakepinOptions, QueryEnv, ScanLog};
+use crate::query::{LakeTable, LakeView, LakepinOptions, QueryEnv, ScanLog, Work};
 use crate::snapshot::{Pin, PinRequest};
 use crate::spec::CommitKind;
 use crate::testing::builder::{FileSpec, TableBuilder, TableSpec};
@@ -351,10 +351,50 @@ async fn what_a_scan_found_is_told_even_when_its_node_is_optimised_away() {
     builder.append(&[json!({"id": 1})]).expect("appends");
     let table = table(dir.path(), "d", "t").await.expect("opens");
     let pin = Pin::resolve(&table, PinRequest::Latest, &Default::default()).await.expect("pins");
-    let log = ScanLog::explaining_files();
+    let log = ScanLog::explaining_files(Arc::default());
     let lake = LakeTable::try_new(pin, QueryEnv::new()).expect("a table").with_log(Arc::clone(&log));
     assert_eq!(rows(&register(WITH_SOURCE, &lake), "SELECT count(*) FROM t").await.expect("runs"), ["1"]);
     let reports = log.reports();
     assert_eq!(reports.len(), 1);
     assert_eq!(reports.first().map(|report| report.decisions.len()), Some(1));
+}
+
+#[tokio::test]
+async fn work_of_a_plan_is_known_before_it_is_read_and_done_at_its_end() {
+    let dir = tempfile::tempdir().expect("a folder");
+    versions(dir.path());
+    let table = table(dir.path(), "d", "t").await.expect("opens");
+    let pin = Pin::resolve(&table, PinRequest::Latest, &Default::default()).await.expect("pins");
+    let progress = Arc::new(crate::scan::ScanProgress::default());
+    let log = ScanLog::watched(Arc::clone(&progress));
+    let lake = LakeTable::try_new(pin, QueryEnv::new()).expect("a table").with_log(log);
+    for way in WAYS.into_iter().chain([PLAIN]) {
+        let context = register(way, &lake);
+        // of the four files one holds deletes only: our own reader does not open it for its rows
+        for (sql, files, dead, physical, read) in [
+            ("SELECT id, v FROM t", 4, 1, 62, 48),
+            ("SELECT id, v FROM t WHERE dt = 'b'", 1, 0, 10, 10),
+            ("SELECT sum(v) FROM t", 4, 1, 62, 48),
+        ] {
+            let plan = context.sql(sql).await.expect("plans").create_physical_plan().await.expect("plans");
+            let before = Work::of(&plan);
+            assert_eq!((before.files, before.file_rows), (files, physical), "{way:?}: {sql}");
+            assert_eq!((before.files_read, before.rows_read, before.share()), (0, 0, Some(0.0)), "{way:?}: {sql}");
+            assert!(before.file_bytes > 0);
+            let mut rows =
+                datafusion::physical_plan::execute_stream(Arc::clone(&plan), context.task_ctx()).expect("runs");
+            while let Some(batch) = rows.next().await {
+                batch.expect("reads");
+            }
+            drop(rows);
+            let after = Work::of(&plan);
+            let opened = if way.merge_source { files } else { files - dead };
+            assert_eq!((after.files_read, after.rows_read), (opened, read), "{way:?}: {sql}");
+            assert!(after.share() > Some(0.7) && after.share() <= Some(1.0), "{way:?}: {sql}");
+        }
+        let joined = context.sql("SELECT * FROM t a, t b").await.expect("plans").create_physical_plan().await;
+        assert_eq!(Work::of(&joined.expect("plans")).share(), None);
+    }
+    assert!(progress.manifests() > 0);
+    assert_eq!(progress.manifests(), progress.manifests_read());
 }

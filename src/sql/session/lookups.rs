@@ -6,12 +6,15 @@ use datafusion::dataframe::DataFrame;
 
 use super::{Session, count_all, one};
 use crate::error::{Error, Result};
-use crate::query::{LakeTable, ScanLog};
+use crate::query::{LakeTable, ScanLog, Work};
 use crate::recon::accounting::{Accounting, AccountingOptions, account};
+use crate::scan::ScanRequest;
 use crate::spec::Zone;
 use crate::sql::functions;
+use crate::sql::limits;
 use crate::sql::result::PinLine;
 use crate::sql::rewrite::rewrite;
+use crate::sql::settings::SCAN_OPTIONS;
 use crate::sql::statements::{self, describe, name_of, pin};
 use crate::sql::system_tables;
 
@@ -71,6 +74,21 @@ impl Session {
         Ok((ids, tags.into_iter().map(|(name, _)| name).collect()))
     }
 
+    /// Names that `SET` takes, those of scan options as `'paimon.scan.…'`.
+    pub fn setting_names(&self) -> Vec<String> {
+        let state = self.context.state_ref();
+        let mut names: Vec<String> =
+            state.read().config_options().entries().into_iter().map(|entry| entry.key).collect();
+        names.extend(Self::scan_options().iter().map(|option| format!("'paimon.{option}'")));
+        names.sort();
+        names
+    }
+
+    /// Options of a scan that a hint or `SET 'paimon.…'` may name.
+    pub fn scan_options() -> &'static [&'static str] {
+        SCAN_OPTIONS
+    }
+
     /// Names after `$`.
     pub fn system_tables() -> Vec<&'static str> {
         system_tables::names().collect()
@@ -95,6 +113,10 @@ impl Session {
         let Some(lake) = provider.downcast_ref::<LakeTable>() else {
             return Err(Error::invalid(format!("'{table}' is no table of the warehouse")).with_code("TableNotFound"));
         };
+        // what readers see is read, and no more
+        let seen = crate::scan::plan(lake.pin(), &ScanRequest::default(), &self.warehouse.env().scan).await?.stages;
+        let work = Work { files: seen.kept_files, file_bytes: seen.kept_bytes, ..Work::default() };
+        limits::check(&work, run.state.config_options())?;
         let options = AccountingOptions {
             exact: true,
             zone: Zone::parse(&run.statement.zone().name())?,

@@ -1,5 +1,7 @@
 //! Pins of a session: `PIN TABLE`, `UNPIN` and what is pinned.
 
+use std::sync::Arc;
+
 use datafusion::sql::sqlparser::ast::TableFactor;
 
 use super::{Run, Session};
@@ -18,6 +20,20 @@ impl Session {
     pub fn session_pins(&self) -> Vec<PinLine> {
         let Ok(zone) = self.zone() else { return Vec::new() };
         self.settings().pins.read().values().map(|held| pin::line(&held.pin, &zone, true)).collect()
+    }
+
+    /// Why pins of the session can no longer be read: their snapshot has expired or was replaced. One that cannot be
+    /// asked about now is not among them.
+    pub async fn lost_pins(&self) -> Vec<Error> {
+        let held: Vec<_> = self.settings().pins.read().values().map(|held| Arc::clone(&held.pin)).collect();
+        let mut lost = Vec::new();
+        for pin in held {
+            match pin.verify().await {
+                Err(error) if matches!(error.code(), "SnapshotExpired" | "PinLost") => lost.push(error),
+                _ => {}
+            }
+        }
+        lost
     }
 
     pub(super) async fn pin(&self, run: &Run, command: PinCommand) -> Result<StatementResult> {
