@@ -13,12 +13,13 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub struct Pty {
     writer: Box<dyn Write + Send>,
     screen: Arc<Mutex<vt100::Parser>>,
+    raw: Arc<Mutex<Vec<u8>>>,
     child: Box<dyn Child + Send + Sync>,
-    _master: Box<dyn MasterPty + Send>,
+    master: Box<dyn MasterPty + Send>,
 }
 
 impl Pty {
-    /// Starts the program with these arguments and environment; its home is `home`.
+    /// Starts the program with these arguments and environment, an empty value taking a name away; its home is `home`.
     pub fn start(
         arguments: &[&str],
         env: &[(&str, &str)],
@@ -38,7 +39,11 @@ impl Pty {
         command.env("TERM", "xterm-256color");
         command.env("PAGER", "cat");
         for (name, value) in env {
-            command.env(name, value);
+            if value.is_empty() {
+                command.env_remove(name);
+            } else {
+                command.env(name, value);
+            }
         }
         command.cwd(home);
         let child = pair.slave.spawn_command(command).map_err(|e| error(&e))?;
@@ -46,17 +51,19 @@ impl Pty {
         let mut reader = pair.master.try_clone_reader().map_err(|e| error(&e))?;
         let writer = pair.master.take_writer().map_err(|e| error(&e))?;
         let screen = Arc::new(Mutex::new(vt100::Parser::new(rows, cols, 2000)));
-        let seen = Arc::clone(&screen);
+        let raw = Arc::new(Mutex::new(Vec::new()));
+        let (seen, kept) = (Arc::clone(&screen), Arc::clone(&raw));
         std::thread::spawn(move || {
             let mut bytes = [0u8; 4096];
             while let Ok(n) = reader.read(&mut bytes) {
                 if n == 0 {
                     break;
                 }
+                kept.lock().expect("raw lock").extend_from_slice(&bytes[..n]);
                 seen.lock().expect("screen lock").process(&bytes[..n]);
             }
         });
-        Ok(Self { writer, screen, child, _master: pair.master })
+        Ok(Self { writer, screen, raw, child, master: pair.master })
     }
 
     /// Types.
@@ -67,6 +74,27 @@ impl Pty {
     /// Types a line.
     pub fn line(&mut self, text: &str) -> Result<(), String> {
         self.send(&format!("{text}\r"))
+    }
+
+    /// Makes the window larger or smaller.
+    pub fn resize(&self, rows: u16, cols: u16) -> Result<(), String> {
+        self.screen.lock().expect("screen lock").screen_mut().set_size(rows, cols);
+        self.master.resize(PtySize { rows, cols, pixel_width: 0, pixel_height: 0 }).map_err(|e| e.to_string())
+    }
+
+    /// Everything the program wrote, codes included.
+    pub fn raw(&self) -> String {
+        String::from_utf8_lossy(&self.raw.lock().expect("raw lock")).into_owned()
+    }
+
+    /// Colour of the first cell of the last line that is not blank.
+    pub fn colour_of_last(&self) -> vt100::Color {
+        let parser = self.screen.lock().expect("screen lock");
+        let screen = parser.screen();
+        let (_, cols) = screen.size();
+        let row =
+            screen.rows(0, cols).enumerate().filter(|(_, row)| !row.trim().is_empty()).last().map_or(0, |(i, _)| i);
+        screen.cell(u16::try_from(row).unwrap_or(0), 0).map_or(vt100::Color::Default, vt100::Cell::fgcolor)
     }
 
     /// The screen as lines.

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -18,11 +19,16 @@ type Check = fn(&mut Pty, &TempDir) -> Result<(), String>;
 
 fn shell(size: (u16, u16), env: &[(&str, &str)]) -> Result<(Pty, TempDir), String> {
     let home = tempfile::tempdir().map_err(|e| e.to_string())?;
-    let demo = crate::suites::demo()?.display().to_string();
+    let pty = shell_in(&home, &crate::suites::demo()?, size, env)?;
+    Ok((pty, home))
+}
+
+fn shell_in(home: &TempDir, demo: &Path, size: (u16, u16), env: &[(&str, &str)]) -> Result<Pty, String> {
+    let demo = demo.display().to_string();
     let arguments = ["-w", &demo, "-d", "pay", "--timezone", "+08:00", "--no-rc"];
     let pty = Pty::start(&arguments, env, home.path(), size)?;
     pty.wait_prompt(PROMPT)?;
-    Ok((pty, home))
+    Ok(pty)
 }
 
 fn ensure(holds: bool, why: impl FnOnce() -> String) -> Result<(), String> {
@@ -109,6 +115,14 @@ fn long_results_are_capped_and_more_shows_the_rest(pty: &mut Pty, _: &TempDir) -
     let text = screen.join("\n");
     ensure(text.contains("… 60 more rows …") && text.contains("│ 100 │ row │"), || text.clone())?;
     ensure(!text.contains("│  50 │ row │"), || text.clone())?;
+    // settings, system tables and the like are shown to the last
+    pty.line("show all;")?;
+    pty.line("\\echo shown")?;
+    pty.wait_text("shown")?;
+    let text = pty.screen().join("\n");
+    ensure(!text.contains("more rows …"), || text.clone())?;
+    pty.line("select value as v, 'row' as r from generate_series(1, 100);")?;
+    pty.wait_text("showing 40 of 100 rows")?;
     pty.line("\\more")?;
     pty.wait_text("80 rows")?;
     pty.line("\\echo end of it")?;
@@ -131,6 +145,9 @@ fn cjk_and_emoji_stay_aligned(pty: &mut Pty, _: &TempDir) -> Result<(), String> 
         ensure(columns == first, || format!("row {row}: {columns:?}, not {first:?}\n{}", screen.join("\n")))?;
     }
     let text = screen.join("\n");
+    pty.line("select repeat('x', 1000000) as big, e'a\\tb\\n\\x1b[31mc' as marks, 'e\u{301}' as accent;")?;
+    let big = pty.wait_text("…(+999.9 kB)")?.join("\n");
+    ensure(big.contains("a\\tb\\n\\x1b[31mc"), || big.clone())?;
     ensure(text.contains("│ NULL   │") && text.contains("│ 'NULL' │") && text.contains("│        │"), || text.clone())
 }
 
@@ -197,6 +214,132 @@ fn demo_opens_the_shell(pty: &mut Pty, _: &TempDir) -> Result<(), String> {
     pty.wait_prompt(PROMPT).map(drop)
 }
 
+/// A join never comes back to its leaves by itself.
+fn what_never_gives_way_is_cancelled(pty: &mut Pty, _: &TempDir) -> Result<(), String> {
+    pty.line("select sum(a.value * b.value) from generate_series(1, 1000000) a, generate_series(1, 1000000) b;")?;
+    pty.wait_text("rows read")?;
+    let pressed = Instant::now();
+    pty.send("\x03")?;
+    pty.wait_text("error[Interrupted]")?;
+    pty.wait_prompt(PROMPT)?;
+    ensure(pressed.elapsed() < Duration::from_secs(5), || format!("it took {:?}", pressed.elapsed()))?;
+    // the threads are free again
+    pty.line("select count(*) + 628 as n from dwd_pay_success;")?;
+    pty.wait_text("842").map(drop)
+}
+
+fn window_may_change(pty: &mut Pty, _: &TempDir) -> Result<(), String> {
+    const WIDE: &str =
+        "select 'a value of some length' as a, 'and another, as long' as b, 'and the third of them' as c;";
+    pty.line(WIDE)?;
+    pty.wait_text("│ a value of some length │ and another, as long │ and the third of them │")?;
+    pty.wait_prompt(PROMPT)?;
+    pty.resize(30, 50)?;
+    pty.line(WIDE)?;
+    pty.wait_text("b │ and another, as long")?;
+    pty.wait_prompt(PROMPT)?;
+    pty.resize(30, 120)?;
+    pty.line("select 'wide' as again, 'x' as x;")?;
+    pty.wait_text("│ wide  │ x │").map(drop)
+}
+
+fn dumb_terminal_gets_no_codes(pty: &mut Pty, _: &TempDir) -> Result<(), String> {
+    pty.line("select value from generate_series(1, 60);")?;
+    pty.wait_text("showing 40 of 60 rows")?;
+    pty.line("select nothing;")?;
+    pty.wait_text("error[ColumnNotFound]")?;
+    pty.line("\\q")?;
+    ensure(pty.end()? == 0, || "it did not end with 0".to_string())?;
+    ensure(!pty.raw().contains('\x1b'), || format!("{:?}", pty.raw()))
+}
+
+fn no_colour_where_none_is_wanted(pty: &mut Pty, _: &TempDir) -> Result<(), String> {
+    pty.line("select null as n, 1 as one;")?;
+    pty.wait_text("NULL")?;
+    pty.wait_prompt(PROMPT)?;
+    ensure(!pty.raw().contains("\x1b[1m") && !pty.raw().contains("\x1b[2m"), || format!("{:?}", pty.raw()))
+}
+
+fn shell_works_without_a_home(pty: &mut Pty, _: &TempDir) -> Result<(), String> {
+    pty.line("select 40 + 2 as answer;")?;
+    pty.wait_text("42")?;
+    pty.line("\\q")?;
+    ensure(pty.end()? == 0, || "it did not end with 0".to_string())
+}
+
+fn history_that_cannot_be_kept_is_told() -> Result<Outcome, String> {
+    let home = tempfile::tempdir().map_err(|e| e.to_string())?;
+    // a folder where the file should be
+    std::fs::create_dir_all(home.path().join("state/lakepin/history")).map_err(|e| e.to_string())?;
+    let mut pty = shell_in(&home, &crate::suites::demo()?, (30, 200), &[])?;
+    let screen = pty.screen().join("\n");
+    ensure(screen.contains("notice: the history is not kept:"), || screen.clone())?;
+    shell_works_without_a_home(&mut pty, &home)?;
+    Ok(Outcome::Passed(String::new()))
+}
+
+fn prompt_turns_red_when_the_pin_is_lost() -> Result<Outcome, String> {
+    let home = tempfile::tempdir().map_err(|e| e.to_string())?;
+    let demo = home.path().join("demo");
+    lakepin::shell::make_demo(&demo).map_err(|e| e.to_string())?;
+    let mut pty = shell_in(&home, &demo, (30, 160), &[])?;
+    pty.line("\\pin dwd_pay_success 2")?;
+    pty.wait_prompt("pay@2[04-16 09:55:00+08]=>")?;
+    ensure(pty.colour_of_last() == vt100::Color::Default, || "a pin that is kept is red".to_string())?;
+    for id in [1, 2] {
+        std::fs::remove_file(demo.join(format!("pay.db/dwd_pay_success/snapshot/snapshot-{id}")))
+            .map_err(|e| e.to_string())?;
+    }
+    pty.line("\\echo later")?;
+    pty.wait_prompt("pay@2[04-16 09:55:00+08]!=>")?;
+    pty.wait_text("notice: the pinned snapshot 2 has expired; available 3..8")?;
+    ensure(pty.colour_of_last() == vt100::Color::Idx(1), || format!("{:?}", pty.colour_of_last()))?;
+    pty.line("select count(*) from dwd_pay_success;")?;
+    pty.wait_text("error[SnapshotExpired]")?;
+    pty.line("\\unpin all")?;
+    pty.wait_prompt(PROMPT)?;
+    ensure(pty.colour_of_last() == vt100::Color::Default, || "still red".to_string())?;
+    Ok(Outcome::Passed(String::new()))
+}
+
+fn branch_that_does_not_run_is_marked(pty: &mut Pty, _: &TempDir) -> Result<(), String> {
+    pty.line("\\if false")?;
+    pty.wait_prompt("pay@latest@=>")?;
+    pty.line("select 'nothing of this' as it;")?;
+    pty.wait_prompt("pay@latest@=>")?;
+    pty.line("\\endif")?;
+    pty.wait_prompt(PROMPT)?;
+    let screen = pty.screen().join("\n");
+    ensure(!screen.contains("│ nothing"), || screen.clone())
+}
+
+/// A result as data, a table off a terminal and a file are whole, however long.
+fn data_is_never_cut() -> Result<Outcome, String> {
+    let home = tempfile::tempdir().map_err(|e| e.to_string())?;
+    let file = home.path().join("out");
+    for format in ["csv", "tsv", "ndjson", "json", "table", "markdown", "vertical"] {
+        let sql = "select value as v from generate_series(100001, 100100)";
+        let run = |output: &[&str]| {
+            Command::new(env!("CARGO_BIN_EXE_lakepin"))
+                .args(["-w", &crate::suites::demo()?.display().to_string(), "--no-rc", "--format", format])
+                .args(output)
+                .args(["-c", sql])
+                .stdin(Stdio::null())
+                .output()
+                .map_err(|e| e.to_string())
+        };
+        let printed = String::from_utf8_lossy(&run(&[])?.stdout).into_owned();
+        let written = run(&["-o", &file.display().to_string()])?;
+        ensure(written.stdout.is_empty(), || format!("{format}: rows went to the screen"))?;
+        let kept = std::fs::read_to_string(&file).map_err(|e| e.to_string())?;
+        for text in [printed, kept] {
+            let rows = (100_001..=100_100).filter(|n| text.contains(&n.to_string())).count();
+            ensure(rows == 100 && !text.contains("more rows"), || format!("{format}: {rows} rows\n{text}"))?;
+        }
+    }
+    Ok(Outcome::Passed(String::new()))
+}
+
 /// The program through pipes, for what a transcript cannot say.
 fn piped(sql: &str) -> Result<std::process::Child, String> {
     Command::new(env!("CARGO_BIN_EXE_lakepin"))
@@ -261,9 +404,12 @@ fn long_results_stream() -> Result<Outcome, String> {
 }
 
 pub fn register(tests: &mut Vec<Test>) {
-    tests.push(Test::new("shell::ctrl_c_ends_a_script_with_130", ctrl_c_ends_a_script));
+    tests.push(Test::new("shell::B097_ctrl_c_ends_a_script_with_130", ctrl_c_ends_a_script));
     tests.push(Test::new("shell::closed_pipe_is_quiet", closed_pipe_is_quiet));
-    tests.push(Test::new("shell::long_results_stream_in_bounded_memory", long_results_stream));
+    tests.push(Test::new("shell::B096_long_results_stream_in_bounded_memory", long_results_stream));
+    tests.push(Test::new("shell::B095_data_is_never_cut", data_is_never_cut));
+    tests.push(Test::new("shell::terminal::history_that_cannot_be_kept_is_told", history_that_cannot_be_kept_is_told));
+    tests.push(Test::new("shell::terminal::prompt_turns_red", prompt_turns_red_when_the_pin_is_lost));
     let mut add = |name: &str, size: (u16, u16), env: &'static [(&'static str, &'static str)], check: Check| {
         tests.push(Test::new(format!("shell::terminal::{name}"), move || {
             let (mut pty, home) = shell(size, env)?;
@@ -273,13 +419,24 @@ pub fn register(tests: &mut Vec<Test>) {
     };
     add("prompt_shows_the_pin", (40, 200), &[], prompt_shows_the_pin);
     add("names_are_completed", (40, 120), &[], names_are_completed);
-    add("ctrl_c_cancels_and_twice_leaves", (30, 120), &[], ctrl_c_cancels_and_twice_leaves);
-    add("long_results_are_capped", (60, 100), &[], long_results_are_capped_and_more_shows_the_rest);
-    add("cjk_and_emoji_stay_aligned", (30, 80), &[], cjk_and_emoji_stay_aligned);
-    add("too_wide_becomes_records", (40, 60), &[], too_wide_becomes_records);
-    add("pager_gets_what_does_not_fit", (20, 100), &[("PAGER", "sed s/^/P:/")], pager_gets_what_does_not_fit);
-    add("missing_pager_hides_nothing", (20, 100), &[("PAGER", "no-such-pager")], pager_that_is_not_there_hides_nothing);
-    add("watch_never_pages", (60, 100), &[("PAGER", "sed s/^/P:/")], watch_runs_until_told_and_never_pages);
+    add("B097_ctrl_c_cancels_and_twice_leaves", (30, 120), &[], ctrl_c_cancels_and_twice_leaves);
+    add("B095_long_results_are_capped", (60, 100), &[], long_results_are_capped_and_more_shows_the_rest);
+    add("B100_cjk_and_emoji_stay_aligned", (30, 80), &[], cjk_and_emoji_stay_aligned);
+    add("B100_too_wide_becomes_records", (40, 60), &[], too_wide_becomes_records);
+    add("B098_pager_gets_what_does_not_fit", (20, 100), &[("PAGER", "sed s/^/P:/")], pager_gets_what_does_not_fit);
+    add(
+        "B098_missing_pager_hides_nothing",
+        (20, 100),
+        &[("PAGER", "no-such-pager")],
+        pager_that_is_not_there_hides_nothing,
+    );
+    add("B098_watch_never_pages", (60, 100), &[("PAGER", "sed s/^/P:/")], watch_runs_until_told_and_never_pages);
+    add("B097_joins_are_cancelled", (30, 140), &[], what_never_gives_way_is_cancelled);
+    add("window_may_change", (30, 120), &[], window_may_change);
+    add("dumb_terminal", (30, 120), &[("TERM", "dumb"), ("PAGER", "sed s/^/P:/")], dumb_terminal_gets_no_codes);
+    add("no_color", (30, 120), &[("NO_COLOR", "1")], no_colour_where_none_is_wanted);
+    add("no_home", (30, 120), &[("HOME", ""), ("XDG_STATE_HOME", "")], shell_works_without_a_home);
+    add("skipped_branch_is_marked", (30, 120), &[], branch_that_does_not_run_is_marked);
     add("history_is_private", (30, 100), &[], history_is_private_and_holds_no_secret);
     add("tour_runs_at_the_prompt", (60, 160), &[], demo_opens_the_shell);
 }

@@ -1,7 +1,7 @@
 //! Transcripts: what the program is given and what it answers, line by line.
 //!
 //! ```text
-//! # a comment
+//! # a comment; `# B093 …` before a run says which case of the field it shows
 //! % NAME=value            an environment variable for the runs that follow
 //! $ lakepin -w ${DEMO} -c "select 1"      a run; also `cat FILE` and `write FILE TEXT`
 //! < a line of standard input
@@ -90,6 +90,9 @@ fn run(words: &[String], input: &[String], env: &BTreeMap<String, String>, folde
         }
         "write" => {
             let [file, text] = arguments else { return Err("write FILE TEXT".to_string()) };
+            if let Some(parent) = folder.join(file).parent() {
+                std::fs::create_dir_all(parent).map_err(|e| e.to_string())?;
+            }
             std::fs::write(folder.join(file), text.replace("\\n", "\n")).map_err(|e| e.to_string())?;
             return Ok(Answer::default());
         }
@@ -201,7 +204,7 @@ fn check(path: &Path) -> Result<Outcome, String> {
     if failures.is_empty() { Ok(Outcome::Passed(format!("{count} runs"))) } else { Err(failures.join("\n\n")) }
 }
 
-pub fn register(tests: &mut Vec<Test>) {
+fn files() -> Vec<PathBuf> {
     let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("sqllogictest/shell/cases");
     let mut files: Vec<PathBuf> = std::fs::read_dir(&cases)
         .map(|entries| {
@@ -209,7 +212,26 @@ pub fn register(tests: &mut Vec<Test>) {
         })
         .unwrap_or_default();
     files.sort();
-    for path in files {
+    files
+}
+
+/// Cases that runs are labelled with: a comment `# B093 …` right before a run that has an answer.
+pub fn labels() -> Result<Vec<String>, String> {
+    let mut labels = Vec::new();
+    for path in files() {
+        let text = std::fs::read_to_string(&path).map_err(|e| e.to_string())?;
+        for step in steps(&text).0 {
+            let label = step.head.last().and_then(|line| line.strip_prefix("# ")).and_then(super::case_id);
+            if step.answer.iter().any(|line| line.starts_with('=')) {
+                labels.extend(label.map(str::to_string));
+            }
+        }
+    }
+    Ok(labels)
+}
+
+pub fn register(tests: &mut Vec<Test>) {
+    for path in files() {
         let name = path.file_stem().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
         tests.push(Test::new(format!("shell::transcript::{name}"), move || check(&path)));
     }

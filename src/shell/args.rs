@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use clap::{ArgMatches, Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
-use super::render::Format;
+use super::language::Language;
+use super::render::{Decimals, Format};
 
 /// Query Apache Paimon tables at a pinned snapshot.
 #[derive(Debug, Parser)]
@@ -44,11 +45,14 @@ pub struct Common {
     #[arg(long, global = true, value_enum, env = "LAKEPIN_FORMAT")]
     pub format: Option<Format>,
     /// What a script does after an error; its exit code is not 0 either way
-    #[arg(long, global = true, value_enum, default_value_t = OnError::Stop)]
+    #[arg(long, global = true, value_enum, env = "LAKEPIN_ON_ERROR", default_value_t = OnError::Stop)]
     pub on_error: OnError,
     /// Set a variable for :name; repeatable
     #[arg(short = 'v', long = "variable", global = true, value_name = "NAME=VALUE", value_parser = pair)]
     pub variables: Vec<(String, String)>,
+    /// Value of $NAME in statements, never more than a literal; repeatable
+    #[arg(long = "param", global = true, value_name = "NAME=VALUE", value_parser = pair)]
+    pub parameters: Vec<(String, String)>,
     /// Current database
     #[arg(short, long, global = true, env = "LAKEPIN_DATABASE")]
     pub database: Option<String>,
@@ -61,20 +65,60 @@ pub struct Common {
     /// Give a statement this long: 90s, 5m, 1h
     #[arg(long, global = true, env = "LAKEPIN_TIMEOUT", value_name = "TIME", value_parser = duration)]
     pub timeout: Option<Duration>,
+    /// Refuse a statement that would read more data files, before it reads any
+    #[arg(long, global = true, env = "LAKEPIN_MAX_FILES", value_name = "N")]
+    pub max_files: Option<usize>,
+    /// Refuse a statement whose data files are larger together, before it reads any: 10GB, 512MiB
+    #[arg(long, global = true, env = "LAKEPIN_MAX_BYTES_SCANNED", value_name = "SIZE", value_parser = size)]
+    pub max_bytes_scanned: Option<usize>,
     /// Read this file before the prompt instead of ~/.config/lakepin/init.sql
     #[arg(long, global = true, value_name = "FILE")]
     pub rc: Option<PathBuf>,
     /// Read no file before the prompt
     #[arg(long, global = true, conflicts_with = "rc")]
     pub no_rc: bool,
-    /// Write results to this file, aside first, renamed when all went well
+    /// Write results to this file, aside first, renamed when all went well; |COMMAND writes to a program
     #[arg(short, long, global = true, value_name = "FILE")]
-    pub output: Option<PathBuf>,
+    pub output: Option<String>,
+    /// Keep an output file that is not whole
+    #[arg(long, global = true, env = "LAKEPIN_KEEP_PARTIAL", value_parser = clap::builder::FalseyValueParser::new())]
+    pub keep_partial: bool,
+    /// Decimals in JSON
+    #[arg(long, global = true, value_enum, env = "LAKEPIN_JSON_DECIMAL", default_value_t = Decimals::String)]
+    pub json_decimal: Decimals,
+    /// After each result one line of JSON on standard error, in place of pins, notices and counts: columns, rows,
+    /// truncated, snapshots
+    #[arg(long, global = true, env = "LAKEPIN_JSON_META", value_parser = clap::builder::FalseyValueParser::new())]
+    pub json_meta: bool,
     /// Print neither pins nor notices nor row counts
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, env = "LAKEPIN_QUIET", value_parser = clap::builder::FalseyValueParser::new())]
     pub quiet: bool,
+    /// Language of the shell's words; codes of errors stay
+    #[arg(long, global = true, value_enum, env = "LAKEPIN_LANG", default_value_t = Language::En)]
+    pub lang: Language,
+    /// Borders of +, - and |
+    #[arg(long, global = true, env = "LAKEPIN_ASCII", value_parser = clap::builder::FalseyValueParser::new())]
+    pub ascii: bool,
+    /// What stands for NULL in tables [default: NULL]
+    #[arg(long, global = true, env = "LAKEPIN_NULL", value_name = "TEXT")]
+    pub null: Option<String>,
+    /// Rows of a table on a terminal, the first and the last ones; 0 or all: every row [default: 40]
+    #[arg(long, global = true, env = "LAKEPIN_ROWS", value_name = "N", value_parser = rows)]
+    pub rows: Option<Rows>,
+    /// Cells after which a cell of a table is cut, 0 for never [default: 60]
+    #[arg(long, global = true, env = "LAKEPIN_CELL_WIDTH", value_name = "N")]
+    pub cell_width: Option<usize>,
+    /// Tell the time of each statement [default: at the prompt]
+    #[arg(long, global = true, env = "LAKEPIN_TIMING", value_parser = clap::builder::FalseyValueParser::new())]
+    pub timing: bool,
+    /// Pin each table at what its first statement read
+    #[arg(long, global = true, env = "LAKEPIN_AUTOPIN", value_parser = clap::builder::FalseyValueParser::new())]
+    pub autopin: bool,
+    /// Never start a pager
+    #[arg(long, global = true, env = "LAKEPIN_NO_PAGER", value_parser = clap::builder::FalseyValueParser::new())]
+    pub no_pager: bool,
     /// Colours
-    #[arg(long, global = true, value_enum, default_value_t = ColorChoice::Auto)]
+    #[arg(long, global = true, value_enum, env = "LAKEPIN_COLOR", default_value_t = ColorChoice::Auto)]
     pub color: ColorChoice,
     /// Option of the object store, such as s3.endpoint=http://…; repeatable
     #[arg(long = "option", global = true, value_name = "KEY=VALUE", value_parser = pair)]
@@ -146,6 +190,15 @@ pub enum ColorChoice {
     Never,
 }
 
+/// Rows of a table on a terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rows {
+    /// Every row.
+    All,
+    /// This many.
+    Some(usize),
+}
+
 /// A memory limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Memory {
@@ -203,10 +256,21 @@ pub fn duration(text: &str) -> Result<Duration, String> {
 
 /// `4GiB`, `512MB`, `none`.
 fn memory(text: &str) -> Result<Memory, String> {
-    let text = text.trim();
-    if text.eq_ignore_ascii_case("none") {
-        return Ok(Memory::None);
+    if text.trim().eq_ignore_ascii_case("none") { Ok(Memory::None) } else { size(text).map(Memory::Bytes) }
+}
+
+/// `40`, `all`.
+pub fn rows(text: &str) -> Result<Rows, String> {
+    match text.trim() {
+        "0" => Ok(Rows::All),
+        all if all.eq_ignore_ascii_case("all") => Ok(Rows::All),
+        number => number.parse().map(Rows::Some).map_err(|_| "write a number or all".to_string()),
     }
+}
+
+/// `4GiB`, `512MB`, `1000`.
+pub fn size(text: &str) -> Result<usize, String> {
+    let text = text.trim();
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     let factor: usize = match unit.trim().to_ascii_lowercase().as_str() {
@@ -217,10 +281,12 @@ fn memory(text: &str) -> Result<Memory, String> {
         "mb" => 1_000_000,
         "g" | "gib" => 1 << 30,
         "gb" => 1_000_000_000,
-        other => return Err(format!("unknown unit {other:?}: write 4GiB, 512MB or none")),
+        "t" | "tib" => 1 << 40,
+        "tb" => 1_000_000_000_000,
+        other => return Err(format!("unknown unit {other:?}: write 4GiB or 512MB")),
     };
-    let number: usize = number.parse().map_err(|_| "write 4GiB, 512MB or none".to_string())?;
-    number.checked_mul(factor).map(Memory::Bytes).ok_or_else(|| "too many bytes".to_string())
+    let number: usize = number.parse().map_err(|_| "write 4GiB or 512MB".to_string())?;
+    number.checked_mul(factor).ok_or_else(|| "too many bytes".to_string())
 }
 
 #[cfg(test)]
@@ -252,7 +318,9 @@ mod tests {
         assert_eq!(memory("4GiB"), Ok(Memory::Bytes(4 << 30)));
         assert_eq!(memory("512MB"), Ok(Memory::Bytes(512_000_000)));
         assert_eq!(memory("none"), Ok(Memory::None));
-        assert!(memory("4 apples").is_err());
+        assert_eq!((memory("512"), size("10GB")), (Ok(Memory::Bytes(512)), Ok(10_000_000_000)));
+        assert!(memory("4 apples").is_err() && size("none").is_err());
+        assert_eq!((rows("all"), rows("0"), rows("7")), (Ok(Rows::All), Ok(Rows::All), Ok(Rows::Some(7))));
         assert_eq!(duration("5m"), Ok(Duration::from_secs(300)));
         assert_eq!(duration("1500ms"), Ok(Duration::from_millis(1500)));
         assert!(duration("soon").is_err());

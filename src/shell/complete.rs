@@ -1,10 +1,12 @@
-//! Completion: keywords, databases, tables, columns, `$` tables, snapshot ids and tags, commands and their arguments.
-//! Names are asked for on another thread; what is not there in time is offered the next time.
+//! Completion: keywords, databases, tables, columns, `$` tables, snapshot ids and tags, settings and scan options,
+//! commands and their arguments. Names are asked for on another thread; what is not there in time is offered the next
+//! time.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use datafusion::sql::sqlparser::tokenizer::Token;
 use tokio::runtime::Handle;
@@ -12,11 +14,12 @@ use tokio::runtime::Handle;
 use super::commands::{self, Argument};
 use super::input::lexed;
 use super::names::quoted_name;
+use super::variables::quoted;
 use super::words::{KEYWORDS, is_keyword};
 use crate::error::Result;
 use crate::sql::Session;
 
-/// Time a key may take.
+/// Time a key may take, however many names it asks for.
 const PATIENCE: Duration = Duration::from_millis(150);
 /// Versions offered.
 const VERSIONS: usize = 50;
@@ -35,6 +38,8 @@ pub struct Completion {
     session: Arc<Session>,
     handle: Handle,
     known: Arc<Mutex<Known>>,
+    /// Until when the key that was pressed may wait.
+    until: Cell<Instant>,
 }
 
 /// What a place in a statement asks for.
@@ -44,20 +49,21 @@ enum Wanted {
     Database,
     Version(String),
     Tag(String),
+    Setting,
+    ScanOption,
     Anything,
 }
 
 impl Completion {
     /// For a session; nothing is asked yet.
     pub fn new(session: Arc<Session>, handle: Handle) -> Self {
-        Self { session, handle, known: Arc::default() }
+        Self { session, handle, known: Arc::default(), until: Cell::new(Instant::now()) }
     }
 
-    /// Asks for the names most often wanted, without waiting.
+    /// Asks for the names most often wanted; nobody waits for them.
     pub fn warm(&self) {
         let database = self.session.database();
         self.fetch(
-            Duration::ZERO,
             {
                 let session = Arc::clone(&self.session);
                 async move { session.tables(None).await }
@@ -66,10 +72,9 @@ impl Completion {
         );
     }
 
-    /// Starts a question and waits for its answer as long as a key may take.
+    /// Starts a question and waits for its answer as long as the key may.
     fn fetch<T: Send + 'static>(
         &self,
-        patience: Duration,
         question: impl Future<Output = Result<T>> + Send + 'static,
         keep: impl FnOnce(&mut Known, T) + Send + 'static,
     ) {
@@ -82,9 +87,7 @@ impl Completion {
             }
             let _ = done.send(());
         });
-        if !patience.is_zero() {
-            let _ = wait.recv_timeout(patience);
-        }
+        let _ = wait.recv_timeout(self.until.get().saturating_duration_since(Instant::now()));
     }
 
     fn known<T>(&self, read: impl Fn(&Known) -> Option<T>) -> Option<T> {
@@ -96,7 +99,7 @@ impl Completion {
             return databases;
         }
         let session = Arc::clone(&self.session);
-        self.fetch(PATIENCE, async move { session.databases().await }, |known, names| known.databases = Some(names));
+        self.fetch(async move { session.databases().await }, |known, names| known.databases = Some(names));
         self.known(|k| k.databases.clone()).unwrap_or_default()
     }
 
@@ -106,7 +109,7 @@ impl Completion {
             return tables;
         }
         let (session, asked, kept) = (Arc::clone(&self.session), name.clone(), name.clone());
-        self.fetch(PATIENCE, async move { session.tables(Some(&asked)).await }, move |known, tables| {
+        self.fetch(async move { session.tables(Some(&asked)).await }, move |known, tables| {
             known.tables.insert(kept, tables);
         });
         self.known(|k| k.tables.get(&name).cloned()).unwrap_or_default()
@@ -117,7 +120,7 @@ impl Completion {
             return columns;
         }
         let (session, asked, kept) = (Arc::clone(&self.session), table.to_string(), table.to_string());
-        self.fetch(PATIENCE, async move { session.columns(&asked).await }, move |known, columns| {
+        self.fetch(async move { session.columns(&asked).await }, move |known, columns| {
             known.columns.insert(kept, columns.into_iter().map(|(name, _)| name).collect());
         });
         self.known(|k| k.columns.get(table).cloned()).unwrap_or_default()
@@ -126,7 +129,7 @@ impl Completion {
     fn versions(&self, table: &str) -> (Vec<i64>, Vec<String>) {
         // new snapshots come all the time: always asked again
         let (session, asked, kept) = (Arc::clone(&self.session), table.to_string(), table.to_string());
-        self.fetch(PATIENCE, async move { session.versions(&asked).await }, move |known, versions| {
+        self.fetch(async move { session.versions(&asked).await }, move |known, versions| {
             known.versions.insert(kept, versions);
         });
         self.known(|k| k.versions.get(table).cloned()).unwrap_or_default()
@@ -134,6 +137,7 @@ impl Completion {
 
     /// Candidates for the word before the cursor, and where it begins. `before` is the open text of earlier lines.
     pub fn complete(&self, before: &str, line: &str, at: usize) -> (usize, Vec<String>) {
+        self.until.set(Instant::now() + PATIENCE);
         let typed = line.get(..at).unwrap_or(line);
         if before.trim().is_empty()
             && let Some(command) = typed.trim_start().strip_prefix('\\')
@@ -196,6 +200,8 @@ impl Completion {
                 let (_, tags) = self.versions(&table);
                 starting(word, tags.into_iter().map(|tag| format!("'{}'", tag.replace('\'', "''"))))
             }
+            Wanted::Setting => starting(word, self.session.setting_names().into_iter()),
+            Wanted::ScanOption => starting(word, Session::scan_options().iter().map(|option| quoted(option, '\''))),
             Wanted::Anything if word.contains('$') => self.relations(word),
             Wanted::Anything => self.anything(whole, word),
         }
@@ -274,8 +280,13 @@ fn word_start(typed: &str) -> usize {
 
 /// The meaning of a place by the words before it.
 fn wanted(context: &str) -> Wanted {
-    let tokens: Vec<Token> =
-        lexed(context).into_iter().map(|(t, _)| t).filter(|t| !matches!(t, Token::Whitespace(_))).collect();
+    let lexed = lexed(context);
+    // a hint is a comment, and this one is still open
+    let read = lexed.last().map_or(0, |(_, range)| range.end);
+    if context.get(read..).is_some_and(|rest| rest.trim_start().starts_with("/*+")) {
+        return Wanted::ScanOption;
+    }
+    let tokens: Vec<Token> = lexed.into_iter().map(|(t, _)| t).filter(|t| !matches!(t, Token::Whitespace(_))).collect();
     let upper = |token: &Token| match token {
         Token::Word(word) if word.quote_style.is_none() => word.value.to_uppercase(),
         Token::RArrow => "=>".to_string(),
@@ -289,6 +300,7 @@ fn wanted(context: &str) -> Wanted {
         ("OF", "AS", "VERSION" | "SYSTEM_VERSION") => Wanted::Version(last_table(&tokens)),
         ("=>", "VERSION", "(") => Wanted::Version(last_table(&tokens)),
         ("=>", "TAG", "(") => Wanted::Tag(last_table(&tokens)),
+        ("SET" | "RESET", ..) => Wanted::Setting,
         ("USE", ..) | ("IN" | "FROM", "TABLES", _) => Wanted::Database,
         ("FROM" | "JOIN" | "TABLE" | "DESCRIBE" | "INTO", ..) => Wanted::Relation,
         ("PARTITIONS", "SHOW", _) => Wanted::Relation,
@@ -354,6 +366,29 @@ fn mentioned_in(tokens: &[Token]) -> Vec<(String, Option<String>)> {
 mod tests {
     use super::*;
 
+    /// A store that does not answer: every name a key asks for is waited for together, not each in turn.
+    #[test]
+    fn key_waits_no_longer_than_its_patience() {
+        let dir = tempfile::tempdir().unwrap();
+        crate::shell::make_demo(dir.path()).unwrap();
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let url = dir.path().display().to_string();
+        let session = runtime.block_on(async {
+            let warehouse = crate::sql::Warehouse::open(&url, &BTreeMap::new()).await.unwrap();
+            Session::new(&warehouse, crate::sql::SessionConfig::default()).await.unwrap()
+        });
+        let completion = Completion::new(Arc::new(session), runtime.handle().clone());
+        // the only worker is busy: nothing is answered
+        let (free, busy) = std::sync::mpsc::channel::<()>();
+        runtime.spawn(async move { busy.recv() });
+        let began = Instant::now();
+        let (_, found) = completion.complete("", "select x. from a x, b, c, d, e, f where ", 40);
+        assert!(found.is_empty(), "{found:?}");
+        assert!(began.elapsed() < 2 * PATIENCE, "{:?}", began.elapsed());
+        drop(free);
+        runtime.shutdown_background();
+    }
+
     #[test]
     fn place_tells_what_is_wanted() {
         let cases = [
@@ -365,6 +400,9 @@ mod tests {
             ("show tables in ", Wanted::Database),
             ("select * from pay.t version as of ", Wanted::Version("pay.t".into())),
             ("select * from t at (tag => ", Wanted::Tag("t".into())),
+            ("set ", Wanted::Setting),
+            ("select * from t /*+ options(", Wanted::ScanOption),
+            ("select * from t /*+ options('scan.tag-name'='x') */ where ", Wanted::Anything),
             ("select * from t where ", Wanted::Anything),
             ("select ", Wanted::Anything),
         ];

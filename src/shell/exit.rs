@@ -29,7 +29,7 @@ pub fn code_of(error: &Error) -> u8 {
 /// Ends the program at once; the terminal is not in raw mode while statements run.
 pub fn now(code: u8) -> ! {
     super::progress::clear();
-    super::output::remove_unfinished();
+    super::output::leave_unfinished();
     std::process::exit(i32::from(code))
 }
 

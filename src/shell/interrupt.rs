@@ -27,7 +27,7 @@ struct Inner {
 }
 
 impl Interrupts {
-    /// Starts listening; must be called on the runtime.
+    /// Starts listening; must be called on the runtime that keeps the clock, which no statement can keep busy.
     pub fn listen(script: bool) -> Self {
         let interrupts = Self::default();
         interrupts.0.script.store(script, Ordering::Relaxed);

@@ -4,11 +4,13 @@
 //! |---|---|
 //! | `program`, `args`, `exit` | from the command line to an exit code |
 //! | `input`, `variables`, `script`, `conditions` | text to statements and commands |
-//! | `execute`, `interrupt`, `progress`, `spool` | one statement from text to rows, cancelled when asked |
-//! | `output`, `terminal`, `report` | files, pager, errors |
+//! | `execute`, `interrupt`, `progress` | one statement from text to an answer, cancelled when asked |
+//! | `stream`, `footer`, `spool` | an answer to where it goes, and what stands under it |
+//! | `output`, `pager`, `terminal`, `report` | files and programs, the screen, errors |
+//! | `language` | the shell's words in English and Chinese |
 //! | `render/` | batches to text, a file a format |
 //! | `commands/` | backslash commands, one registry |
-//! | `repl`, `prompt`, `complete`, `highlight`, `history`, `redact`, `words` | the prompt |
+//! | `repl`, `prompt`, `lost`, `complete`, `highlight`, `history`, `redact`, `words` | the prompt |
 //! | `names` | names in the statements that commands make |
 //! | `suites/` | sqllogictest files |
 //! | `demo/` | the demo warehouse and its tour |
@@ -22,12 +24,16 @@ mod conditions;
 mod demo;
 mod execute;
 mod exit;
+mod footer;
 mod highlight;
 mod history;
 mod input;
 mod interrupt;
+mod language;
+mod lost;
 mod names;
 mod output;
+mod pager;
 mod program;
 mod progress;
 mod prompt;
@@ -38,6 +44,7 @@ mod report;
 mod script;
 mod spool;
 mod state;
+mod stream;
 #[cfg(feature = "slt")]
 pub mod suites;
 mod terminal;

@@ -1,276 +1,345 @@
-//! Where results go: standard output, through a pager when they do not fit, or a file that appears under its name only
-//! when it is whole.
+//! Where results go other than the screen: a file that appears under its name when it is whole, or the standard input
+//! of a program.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::render::width::width;
 use crate::error::{Error, Result};
 
 /// Files that are not whole, for an end in haste.
-static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+static UNFINISHED: Mutex<Vec<Aside>> = Mutex::new(Vec::new());
 
-fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
+fn unfinished() -> MutexGuard<'static, Vec<Aside>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes what was being written aside: nobody will finish it.
-pub fn remove_unfinished() {
-    for path in unfinished().drain(..) {
-        let _ = std::fs::remove_file(path);
-    }
+/// Removes what was being written aside, or gives it its name where parts are wanted: nobody will finish it.
+pub fn leave_unfinished() {
+    unfinished().drain(..).for_each(|aside| aside.leave());
 }
 
-/// A file that is written aside and renamed.
-#[derive(Debug)]
-pub struct OutputFile {
+/// A file under a name of its own until it is whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Aside {
+    aside: PathBuf,
     path: PathBuf,
-    /// None: a device or pipe, written in place.
-    aside: Option<PathBuf>,
-    writer: BufWriter<File>,
+    keep_partial: bool,
 }
 
-impl OutputFile {
-    /// Opens; the file under `path` is not touched yet.
-    pub fn create(path: &Path) -> Result<Self> {
-        let failed = |e: io::Error| {
-            Error::unavailable(format!("cannot write the output file: {e}"))
-                .with_code("OutputFile")
-                .with_context("file", path.display())
+impl Aside {
+    fn leave(&self) {
+        let _ = if self.keep_partial {
+            std::fs::rename(&self.aside, &self.path)
+        } else {
+            std::fs::remove_file(&self.aside)
         };
-        if path.exists() && !path.is_file() {
-            if path.is_dir() {
-                return Err(Error::invalid("the output file is a folder").with_context("file", path.display()));
-            }
-            let file = OpenOptions::new().write(true).open(path).map_err(failed)?;
-            return Ok(Self { path: path.to_path_buf(), aside: None, writer: BufWriter::new(file) });
-        }
-        let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-        let aside = path.with_file_name(format!(".{name}.{}.part", std::process::id()));
-        let file = OpenOptions::new().write(true).create_new(true).open(&aside).map_err(failed)?;
-        unfinished().push(aside.clone());
-        Ok(Self { path: path.to_path_buf(), aside: Some(aside), writer: BufWriter::new(file) })
+    }
+}
+
+/// A file or a program that takes results.
+#[derive(Debug)]
+pub struct Output {
+    /// As it was given.
+    name: String,
+    /// Whether a result that is not whole stays.
+    keep_partial: bool,
+    target: Target,
+    /// Results written so far, those that failed left out.
+    results: u64,
+}
+
+#[derive(Debug)]
+enum Target {
+    /// None: a device or named pipe, written in place. `whole`: bytes of the results that ended well.
+    File {
+        writer: BufWriter<File>,
+        aside: Option<Aside>,
+        whole: u64,
+    },
+    Program {
+        stdin: Option<BufWriter<ChildStdin>>,
+        child: Child,
+    },
+}
+
+impl Output {
+    /// Opens `file` or `|command`. A file under that name is not touched yet.
+    pub fn open(target: &str, keep_partial: bool) -> Result<Self> {
+        let target_kind = match target.strip_prefix('|') {
+            Some(command) => program(command.trim())?,
+            None => file(Path::new(target), keep_partial)?,
+        };
+        Ok(Self { name: target.to_string(), keep_partial, target: target_kind, results: 0 })
     }
 
-    /// Name it will have.
-    pub fn path(&self) -> &Path {
-        &self.path
+    /// The file or `|command`.
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
-    /// The file is whole: it gets its name.
-    pub fn keep(mut self) -> Result<()> {
-        let failed = |e: io::Error| {
+    /// Whether it is a program.
+    pub fn is_program(&self) -> bool {
+        matches!(self.target, Target::Program { .. })
+    }
+
+    /// Whether a result that is not whole stays, and whether that can be chosen: not where bytes are gone at once.
+    pub fn keeps_partial(&self) -> Option<bool> {
+        matches!(self.target, Target::File { aside: Some(_), .. }).then_some(self.keep_partial)
+    }
+
+    /// Results that ended well.
+    pub fn results(&self) -> u64 {
+        self.results
+    }
+
+    /// A result ended. One that is not whole leaves the file again, where that can be.
+    pub fn end_result(&mut self, good: bool) -> Result<()> {
+        self.results += u64::from(good);
+        let Target::File { writer, aside, whole } = &mut self.target else { return Ok(()) };
+        let ended = match (good || self.keep_partial, aside.is_some()) {
+            (true, true) => writer.flush().and_then(|()| writer.stream_position()).map(|end| *whole = end),
+            (false, true) => take_back(writer, *whole),
+            (true, false) => writer.flush(),
+            (false, false) => forget(writer),
+        };
+        ended.map_err(|e| self.error(e))
+    }
+
+    /// No more results follow: the file gets its name, the program the end of its input.
+    pub fn close(mut self) -> Result<()> {
+        let failed = |e: io::Error, name: &str| {
             Error::unavailable(format!("cannot finish the output file: {e}"))
                 .with_code("OutputFile")
-                .with_context("file", self.path.display())
+                .with_context("file", name)
         };
-        self.writer.flush().map_err(failed)?;
-        if let Some(aside) = &self.aside {
-            self.writer.get_ref().sync_all().map_err(failed)?;
-            std::fs::rename(aside, &self.path).map_err(failed)?;
-            unfinished().retain(|path| path != aside);
-            self.aside = None;
+        match &mut self.target {
+            Target::File { writer, aside, .. } => {
+                writer.flush().map_err(|e| failed(e, &self.name))?;
+                if let Some(known) = aside.take() {
+                    let kept = writer.get_ref().sync_all().and_then(|()| std::fs::rename(&known.aside, &known.path));
+                    unfinished().retain(|other| *other != known);
+                    if let Err(e) = kept {
+                        known.leave();
+                        return Err(failed(e, &self.name));
+                    }
+                }
+                Ok(())
+            }
+            Target::Program { stdin, child } => {
+                // a program that has read enough is no fault
+                let flushed = stdin.take().map_or(Ok(()), |mut stdin| stdin.flush());
+                let status = child.wait().map_err(|e| failed(e, &self.name))?;
+                if !status.success() {
+                    return Err(Error::unavailable(format!("the program ended with {status}"))
+                        .with_code("OutputProgram")
+                        .with_context("program", &self.name));
+                }
+                match flushed {
+                    Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(failed(e, &self.name)),
+                    _ => Ok(()),
+                }
+            }
         }
-        Ok(())
+    }
+
+    /// The error of writing to it.
+    pub fn error(&self, error: io::Error) -> Error {
+        let what = if self.is_program() { "program" } else { "file" };
+        Error::unavailable(format!("cannot write the result: {error}"))
+            .with_code("Output")
+            .with_context(what, &self.name)
+            .with_source(error)
     }
 }
 
-impl Write for OutputFile {
+/// Cuts off the result that failed.
+fn take_back(writer: &mut BufWriter<File>, whole: u64) -> io::Result<()> {
+    forget(writer)?;
+    writer.get_ref().set_len(whole)?;
+    writer.seek(SeekFrom::Start(whole)).map(drop)
+}
+
+/// Drops the bytes still held: what could not be written, on a full disk, must not come back with the next result.
+fn forget(writer: &mut BufWriter<File>) -> io::Result<()> {
+    let file = writer.get_ref().try_clone()?;
+    let _ = std::mem::replace(writer, BufWriter::new(file)).into_parts();
+    Ok(())
+}
+
+fn file(path: &Path, keep_partial: bool) -> Result<Target> {
+    /// Files of this process so far.
+    static OPENED: AtomicU64 = AtomicU64::new(0);
+    let failed = |e: io::Error| {
+        Error::unavailable(format!("cannot write the output file: {e}"))
+            .with_code("OutputFile")
+            .with_context("file", path.display())
+    };
+    if path.is_dir() {
+        return Err(Error::invalid("the output file is a folder").with_context("file", path.display()));
+    }
+    if path.exists() && !path.is_file() {
+        let file = OpenOptions::new().write(true).open(path).map_err(failed)?;
+        return Ok(Target::File { writer: BufWriter::new(file), aside: None, whole: 0 });
+    }
+    // a link stays a link: what it names is replaced
+    let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    let Some(name) = path.file_name().map(|n| n.to_string_lossy().into_owned()) else {
+        return Err(Error::invalid("which file?").with_code("Usage").with_context("file", path.display()));
+    };
+    let number = OPENED.fetch_add(1, Ordering::Relaxed);
+    let aside = path.with_file_name(format!(".{name}.{}-{number}.part", std::process::id()));
+    let file = OpenOptions::new().write(true).create_new(true).open(&aside).map_err(failed)?;
+    if let Ok(old) = std::fs::metadata(&path) {
+        file.set_permissions(old.permissions()).map_err(failed)?;
+    }
+    let aside = Aside { aside, path, keep_partial };
+    unfinished().push(aside.clone());
+    Ok(Target::File { writer: BufWriter::new(file), aside: Some(aside), whole: 0 })
+}
+
+fn program(command: &str) -> Result<Target> {
+    let failed = |e: io::Error| {
+        Error::unavailable(format!("cannot start the program: {e}"))
+            .with_code("OutputProgram")
+            .with_context("program", command)
+    };
+    if command.is_empty() {
+        return Err(Error::invalid("which program?").with_code("Usage").with_hint("write \\o |less or \\once |sort"));
+    }
+    let mut child = Command::new("sh").arg("-c").arg(command).stdin(Stdio::piped()).spawn().map_err(failed)?;
+    let stdin = child.stdin.take().map(BufWriter::new);
+    Ok(Target::Program { stdin, child })
+}
+
+impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.writer.write(bytes)
+        match &mut self.target {
+            Target::File { writer, .. } => writer.write(bytes),
+            Target::Program { stdin: Some(stdin), .. } => stdin.write(bytes),
+            Target::Program { stdin: None, .. } => Err(io::ErrorKind::BrokenPipe.into()),
+        }
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.writer.flush()
+        match &mut self.target {
+            Target::File { writer, .. } => writer.flush(),
+            Target::Program { stdin: Some(stdin), .. } => stdin.flush(),
+            Target::Program { stdin: None, .. } => Ok(()),
+        }
     }
 }
 
-impl Drop for OutputFile {
+impl Drop for Output {
     fn drop(&mut self) {
-        if let Some(aside) = &self.aside {
-            let _ = std::fs::remove_file(aside);
-            unfinished().retain(|path| path != aside);
-        }
-    }
-}
-
-/// When to page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Paging {
-    /// When the text is longer or wider than the terminal.
-    Auto,
-    /// Never.
-    Off,
-}
-
-/// How lines begin that tell of a result and are no part of it.
-const NOTES: &[&str] = &["pin: ", "notice: "];
-
-/// Text held before the pager must start.
-const HELD: usize = 8 << 20;
-
-/// Standard output of a terminal: held until it is known whether it fits.
-#[derive(Debug)]
-pub struct PagedOutput {
-    size: (usize, usize),
-    held: Vec<u8>,
-    pager: Option<Child>,
-}
-
-impl PagedOutput {
-    /// Output to a terminal of this many columns and lines.
-    pub fn new(size: (usize, usize)) -> Self {
-        Self { size, held: Vec::new(), pager: None }
-    }
-
-    fn fits(&self) -> bool {
-        let (columns, lines) = self.size;
-        let text = String::from_utf8_lossy(&self.held);
-        let mut count = 0;
-        for line in text.lines() {
-            let line = without_colours(line);
-            let wide = width(&line);
-            // a note may wrap; a row may not
-            let note = NOTES.iter().any(|start| line.starts_with(start));
-            if wide > columns && !note {
-                return false;
+        match &mut self.target {
+            Target::File { writer, aside: Some(aside), .. } => {
+                let _ = writer.flush();
+                unfinished().retain(|other| other != aside);
+                aside.leave();
             }
-            count += wide.div_ceil(columns.max(1)).max(1);
-            // a prompt follows: one line is its own
-            if count + 1 >= lines {
-                return false;
-            }
-        }
-        true
-    }
-
-    fn start(&mut self) -> io::Result<()> {
-        let spawned = pager_command().and_then(|mut command| command.stdin(Stdio::piped()).spawn().ok());
-        match spawned {
-            Some(child) => {
-                self.pager = Some(child);
-                let held = std::mem::take(&mut self.held);
-                self.send(&held)
-            }
-            // no pager is no reason to hide rows
-            None => {
-                let held = std::mem::take(&mut self.held);
-                io::stdout().lock().write_all(&held)
+            Target::File { aside: None, .. } => {}
+            Target::Program { stdin, child } => {
+                drop(stdin.take());
+                let _ = child.wait();
             }
         }
     }
-
-    fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
-        match self.pager.as_mut().and_then(|p| p.stdin.as_mut()) {
-            Some(stdin) => stdin.write_all(bytes),
-            None => io::stdout().lock().write_all(bytes),
-        }
-    }
-
-    /// Shows what is held and waits for the pager to end.
-    pub fn finish(mut self) -> io::Result<()> {
-        if self.pager.is_none() {
-            if self.fits() {
-                let mut out = io::stdout().lock();
-                out.write_all(&self.held)?;
-                return out.flush();
-            }
-            self.start().or_else(quiet_pipe)?;
-        }
-        if let Some(mut pager) = self.pager.take() {
-            drop(pager.stdin.take());
-            pager.wait()?;
-        }
-        Ok(())
-    }
-}
-
-/// Leaving the pager early is no error.
-fn quiet_pipe(error: io::Error) -> io::Result<()> {
-    if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) }
-}
-
-impl Write for PagedOutput {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.pager.is_some() {
-            self.send(bytes)?;
-        } else {
-            self.held.extend_from_slice(bytes);
-            if self.held.len() > HELD {
-                self.start()?;
-            }
-        }
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-fn without_colours(line: &str) -> String {
-    let mut out = String::with_capacity(line.len());
-    let mut chars = line.chars();
-    while let Some(c) = chars.next() {
-        if c == '\x1b' {
-            chars.by_ref().find(|c| c.is_ascii_alphabetic());
-        } else {
-            out.push(c);
-        }
-    }
-    out
-}
-
-/// LAKEPIN_PAGER, PSQL_PAGER or PAGER with its arguments, the first that is set; else `less -RSFX`. None: set to nothing,
-/// which turns it off.
-fn pager_command() -> Option<Command> {
-    let chosen = ["LAKEPIN_PAGER", "PSQL_PAGER", "PAGER"].iter().find_map(|name| std::env::var(name).ok());
-    let text = chosen.unwrap_or_else(|| "less".to_string());
-    let mut words = text.split_whitespace();
-    let program = words.next()?;
-    let mut command = Command::new(program);
-    command.args(words);
-    if program == "less" || program.ends_with("/less") {
-        // colours, no wrapping, leave the text on the screen
-        command.env("LESS", "-RSFX");
-    }
-    Some(command)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn output_file_appears_only_when_whole() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("out.csv");
-        let mut file = OutputFile::create(&path).unwrap();
-        file.write_all(b"half").unwrap();
-        drop(file);
-        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
-        let mut file = OutputFile::create(&path).unwrap();
-        file.write_all(b"whole").unwrap();
-        assert!(!path.exists());
-        file.keep().unwrap();
-        assert_eq!(std::fs::read(&path).unwrap(), b"whole");
-        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+    fn names(dir: &Path) -> Vec<String> {
+        let mut names: Vec<String> =
+            std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    fn open(path: &Path, keep_partial: bool) -> Output {
+        Output::open(path.to_str().unwrap(), keep_partial).unwrap()
     }
 
     #[test]
-    fn old_file_stays_when_the_new_one_fails() {
+    fn file_appears_only_when_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("out.csv");
+        let mut output = open(&path, false);
+        output.write_all(b"half").unwrap();
+        drop(output);
+        assert!(names(dir.path()).is_empty());
+        let mut output = open(&path, false);
+        output.write_all(b"whole").unwrap();
+        assert!(!path.exists());
+        output.end_result(true).unwrap();
+        output.close().unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"whole");
+        assert_eq!(names(dir.path()), ["out.csv"]);
+    }
+
+    #[test]
+    fn result_that_fails_leaves_the_file_and_the_others_stay() {
+        let dir = tempfile::tempdir().unwrap();
+        for (keep_partial, expected) in [(false, "one\nthree\n"), (true, "one\ntwthree\n")] {
+            let path = dir.path().join("out.csv");
+            let mut output = open(&path, keep_partial);
+            for (text, good) in [("one\n", true), ("tw", false), ("three\n", true)] {
+                output.write_all(text.as_bytes()).unwrap();
+                output.end_result(good).unwrap();
+            }
+            assert_eq!(output.results(), 2);
+            output.close().unwrap();
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), expected);
+        }
+    }
+
+    #[test]
+    fn old_file_stays_when_the_new_one_fails_and_a_part_takes_its_place_only_when_wanted() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("out.csv");
         std::fs::write(&path, "old").unwrap();
-        drop(OutputFile::create(&path).unwrap());
-        assert_eq!(std::fs::read(&path).unwrap(), b"old");
+        for (keep_partial, expected) in [(false, "old"), (true, "part")] {
+            let mut output = open(&path, keep_partial);
+            output.write_all(b"part").unwrap();
+            drop(output);
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), expected);
+            assert_eq!(names(dir.path()), ["out.csv"]);
+        }
     }
 
+    #[cfg(unix)]
     #[test]
-    fn colours_take_no_room() {
-        assert_eq!(without_colours("\x1b[2mNULL\x1b[0m x"), "NULL x");
+    fn link_and_rights_of_the_old_file_stay() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let (path, link) = (dir.path().join("out.csv"), dir.path().join("link"));
+        std::fs::write(&path, "old").unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        let mut output = open(&link, false);
+        output.write_all(b"new").unwrap();
+        output.close().unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "new");
+        assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn program_gets_the_text_and_its_failure_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("sorted");
+        let mut output = Output::open(&format!("| sort > '{}'", path.display()), false).unwrap();
+        output.write_all(b"b\na\n").unwrap();
+        output.end_result(true).unwrap();
+        output.close().unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "a\nb\n");
+        let error = Output::open("|exit 3", false).unwrap().close().unwrap_err();
+        assert!(error.code() == "OutputProgram" && error.message().contains('3'), "{error}");
     }
 }

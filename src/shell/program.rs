@@ -5,12 +5,15 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use tokio::runtime::Runtime;
+use tokio::runtime::{Builder, Runtime};
 
-use super::args::{Action, Args, Common, Input, Memory};
+use super::args::{Action, Args, Common, Input, Memory, Rows};
 use super::conditions::Conditions;
 use super::interrupt::Interrupts;
-use super::output::{OutputFile, Paging};
+use super::language::{Text, told};
+use super::lost::LostPins;
+use super::output::Output;
+use super::pager::{Paging, notice_mark};
 use super::render::{Expanded, Format};
 use super::report::{describe, eprint};
 use super::state::{ROW_CAP, Settings, Shell};
@@ -28,32 +31,55 @@ pub fn main() -> ExitCode {
             return ExitCode::from(if e.use_stderr() { exit::USAGE } else { exit::DONE });
         }
     };
-    let runtime = match tokio::runtime::Builder::new_multi_thread().thread_stack_size(8 << 20).enable_all().build() {
-        Ok(runtime) => runtime,
+    let language = args.common.lang;
+    let threads = match Threads::start() {
+        Ok(threads) => threads,
         Err(e) => {
             eprint(&format!("error[Internal]: cannot start threads: {e}\n"));
             return ExitCode::from(exit::FAILED);
         }
     };
-    let code = match run(args, &runtime) {
+    let code = match run(args, &threads) {
         Ok(code) => code,
         Err(error) => {
-            eprint(&describe(&error, None, false));
+            eprint(&describe(&error, None, false, language));
             exit::code_of(&error)
         }
     };
     // what was cancelled may still be on its way out
-    runtime.shutdown_background();
+    threads.workers.shutdown_background();
+    threads.clock.shutdown_background();
     ExitCode::from(code)
 }
 
-fn run(args: Args, runtime: &Runtime) -> Result<u8> {
+/// The threads of the program: statements may keep every worker busy, and Ctrl-C and the clock are still heard.
+pub(super) struct Threads {
+    /// Those of statements.
+    pub(super) workers: Runtime,
+    /// That of Ctrl-C and the clock.
+    pub(super) clock: Runtime,
+}
+
+impl Threads {
+    /// Starts them.
+    pub(super) fn start() -> std::io::Result<Self> {
+        let stack = 8 << 20;
+        Ok(Self {
+            workers: Builder::new_multi_thread().thread_stack_size(stack).enable_all().build()?,
+            clock: Builder::new_multi_thread().worker_threads(1).thread_stack_size(stack).enable_all().build()?,
+        })
+    }
+}
+
+fn run(args: Args, threads: &Threads) -> Result<u8> {
     let Args { mut common, action, inputs } = args;
+    let terminal = Terminal::detect(common.color);
+    let prompts = terminal.input && terminal.output && inputs.is_empty();
     match action {
-        Some(Action::Test(suites)) => runtime.block_on(test(&common, &suites)),
+        Some(Action::Test(suites)) => threads.workers.block_on(test(&common, &suites)),
         Some(Action::Counts { table, condition }) => {
             let line = format!("\\counts {table} {}", condition.join(" "));
-            scripted(&common, vec![Input::Text(line)], runtime)
+            scripted(&common, vec![Input::Text(line)], threads)
         }
         Some(Action::Demo { dir }) => {
             let folder = dir.unwrap_or_else(demo::default_folder);
@@ -61,26 +87,18 @@ fn run(args: Args, runtime: &Runtime) -> Result<u8> {
             common.warehouse = Some(folder.display().to_string());
             common.timezone.get_or_insert_with(|| demo::ZONE.to_string());
             common.database.get_or_insert_with(|| "pay".to_string());
-            let terminal = Terminal::detect(common.color);
-            if !inputs.is_empty() {
-                scripted(&common, inputs, runtime)
-            } else if terminal.input && terminal.output {
-                interactive(&common, Some(demo::WELCOME), runtime)
-            } else {
+            if prompts {
+                interactive(&common, Some(demo::WELCOME), threads)
+            } else if inputs.is_empty() {
                 common.format.get_or_insert(Format::Table);
-                scripted(&common, vec![Input::Text("\\tour".to_string())], runtime)
-            }
-        }
-        None => {
-            let terminal = Terminal::detect(common.color);
-            if !inputs.is_empty() {
-                scripted(&common, inputs, runtime)
-            } else if terminal.input && terminal.output {
-                interactive(&common, None, runtime)
+                scripted(&common, vec![Input::Text("\\tour".to_string())], threads)
             } else {
-                scripted(&common, vec![Input::File("-".to_string())], runtime)
+                scripted(&common, inputs, threads)
             }
         }
+        None if prompts => interactive(&common, None, threads),
+        None if inputs.is_empty() => scripted(&common, vec![Input::File("-".to_string())], threads),
+        None => scripted(&common, inputs, threads),
     }
 }
 
@@ -94,6 +112,9 @@ fn session_config(common: &Common) -> SessionConfig {
         database: common.database.clone(),
         time_zone: common.timezone.clone(),
         memory_limit,
+        max_files: common.max_files.unwrap_or(0),
+        max_bytes_scanned: common.max_bytes_scanned.unwrap_or(0),
+        parameters: common.parameters.iter().cloned().collect(),
         ..SessionConfig::default()
     }
 }
@@ -116,7 +137,7 @@ fn named_warehouse(common: &Common) -> Result<&str> {
 }
 
 /// A shell on the warehouse of the command line.
-pub(super) async fn open(common: &Common, interactive: bool) -> Result<Shell> {
+pub(super) async fn open(common: &Common, threads: &Threads, interactive: bool) -> Result<Shell> {
     let terminal = Terminal::detect(common.color);
     let url = named_warehouse(common)?;
     let options: BTreeMap<String, String> = common.options.iter().cloned().collect();
@@ -124,7 +145,7 @@ pub(super) async fn open(common: &Common, interactive: bool) -> Result<Shell> {
     let config = session_config(common);
     let session = Arc::new(Session::new(&warehouse, config.clone()).await?);
     let format = common.format.unwrap_or(if terminal.output { Format::Table } else { Format::Csv });
-    let output = common.output.as_deref().map(OutputFile::create).transpose()?;
+    let output = common.output.as_deref().map(|name| Output::open(name, common.keep_partial)).transpose()?;
     Ok(Shell {
         session,
         config,
@@ -134,22 +155,34 @@ pub(super) async fn open(common: &Common, interactive: bool) -> Result<Shell> {
         settings: Settings {
             format,
             expanded: Expanded::Auto,
-            null: "NULL".to_string(),
-            timing: interactive,
-            paging: Paging::Auto,
-            rows: Some(ROW_CAP),
-            cell_width: 60,
-            ascii: false,
+            null: common.null.clone().unwrap_or_else(|| "NULL".to_string()),
+            timing: interactive || common.timing,
+            paging: if common.no_pager { Paging::Off } else { Paging::Auto },
+            rows: match common.rows {
+                None => Some(ROW_CAP),
+                Some(Rows::All) => None,
+                Some(Rows::Some(rows)) => Some(rows),
+            },
+            cell_width: common.cell_width.unwrap_or(60),
+            ascii: common.ascii,
             quiet: common.quiet,
-            autopin: false,
+            autopin: common.autopin,
             timeout: common.timeout,
+            language: common.lang,
+            decimals: common.json_decimal,
+            json_meta: common.json_meta,
+            keep_partial: common.keep_partial,
         },
         variables: common.variables.iter().cloned().collect(),
         output,
         once: None,
+        printed: 0,
         last_query: None,
+        hidden_rows: false,
+        lost: LostPins::default(),
         last_error: None,
         spool: None,
+        workers: threads.workers.handle().clone(),
         interrupts: Interrupts::listen(!interactive),
         on_error: common.on_error,
         conditions: Conditions::default(),
@@ -161,8 +194,8 @@ pub(super) async fn open(common: &Common, interactive: bool) -> Result<Shell> {
     })
 }
 
-fn scripted(common: &Common, inputs: Vec<Input>, runtime: &Runtime) -> Result<u8> {
-    runtime.block_on(async {
+fn scripted(common: &Common, inputs: Vec<Input>, threads: &Threads) -> Result<u8> {
+    threads.clock.block_on(async {
         // a file that is not there is known before anything runs
         for input in &inputs {
             if let Input::File(path) = input
@@ -174,7 +207,7 @@ fn scripted(common: &Common, inputs: Vec<Input>, runtime: &Runtime) -> Result<u8
                     .with_context("file", path));
             }
         }
-        let mut shell = open(common, false).await?;
+        let mut shell = open(common, threads, false).await?;
         for input in inputs {
             match input {
                 Input::Text(text) => shell.run_text(&text, "-c").await,
@@ -199,31 +232,39 @@ fn scripted(common: &Common, inputs: Vec<Input>, runtime: &Runtime) -> Result<u8
 fn close(shell: &mut Shell) -> u8 {
     let code = shell.exit_code();
     let Some(output) = shell.output.take() else { return code };
-    if code != exit::DONE {
-        eprint(&format!("notice: {} was not written: there was an error\n", output.path().display()));
+    if code != exit::DONE && output.keeps_partial() == Some(false) {
+        let (language, name) = (shell.settings.language, output.name());
+        let text =
+            told!(language, "{name} was not written: there was an error", "{name} 没有写出：有错误", name = name);
+        eprint(&format!("{}{text}\n", notice_mark(language)));
         return code;
     }
-    match output.keep() {
+    match output.close() {
         Ok(()) => code,
         Err(error) => {
             shell.fail(&error, None);
-            exit::code_of(&error)
+            if code == exit::DONE { exit::code_of(&error) } else { code }
         }
     }
 }
 
-fn interactive(common: &Common, welcome: Option<&str>, runtime: &Runtime) -> Result<u8> {
-    let mut shell = runtime.block_on(open(common, true))?;
+fn interactive(common: &Common, welcome: Option<Text>, threads: &Threads) -> Result<u8> {
+    let mut shell = threads.clock.block_on(open(common, threads, true))?;
     if !shell.settings.quiet {
-        let greeting = format!("lakepin {}: read only. \\? helps, \\q leaves.", env!("CARGO_PKG_VERSION"));
-        let mut lines = vec![greeting];
-        lines.extend(welcome.map(|text| text.trim_end().to_string()));
+        let (language, version) = (shell.settings.language, env!("CARGO_PKG_VERSION"));
+        let mut lines = vec![told!(
+            language,
+            "lakepin {version}: read only. \\? helps, \\q leaves.",
+            "lakepin {version}：只读。\\? 看帮助，\\q 退出。",
+            version = version
+        )];
+        lines.extend(welcome.map(|text| text.of(language).trim_end().to_string()));
         shell.say(&lines)?;
     }
-    runtime.block_on(rc(&mut shell, common));
+    threads.clock.block_on(rc(&mut shell, common));
     let code = match shell.quit {
         Some(code) => code,
-        None => repl::run(&mut shell, runtime),
+        None => repl::run(&mut shell, &threads.clock),
     };
     Ok(match close(&mut shell) {
         exit::DONE => code,

@@ -7,12 +7,16 @@ use std::time::{Duration, Instant};
 
 use datafusion::physical_plan::ExecutionPlan;
 
-use super::render::width::{bytes, grouped};
+use super::language::{Language, told};
+use super::render::width::{bytes, grouped, width};
+use crate::sql::{RequestCounts, ScanProgress, Warehouse, Work};
 
 /// Time before the first line.
-pub const QUIET: Duration = Duration::from_millis(500);
+const QUIET: Duration = Duration::from_millis(500);
 /// Time between lines.
-pub const TICK: Duration = Duration::from_millis(200);
+const TICK: Duration = Duration::from_millis(200);
+/// Work from which the rest is told, and until which.
+const TELLING: std::ops::Range<f64> = 0.02..1.0;
 
 static SHOWN: AtomicBool = AtomicBool::new(false);
 
@@ -25,17 +29,37 @@ pub fn clear() {
     }
 }
 
+/// What is going on.
+pub enum Stage {
+    /// A statement is planned: its manifests are read.
+    Planning(Arc<ScanProgress>),
+    /// A plan runs.
+    Reading(Arc<dyn ExecutionPlan>),
+    /// Something without counters.
+    Working,
+}
+
 /// The line of one statement.
 #[derive(Debug)]
 pub struct Progress {
     on: bool,
+    language: Language,
     started: Instant,
+    warehouse: Warehouse,
+    before: RequestCounts,
 }
 
 impl Progress {
-    /// For a statement that starts now; `wanted` is whether the line would disturb nothing.
-    pub fn new(wanted: bool) -> Self {
-        Self { on: wanted && stderr().is_terminal(), started: Instant::now() }
+    /// For work that starts now on a warehouse.
+    pub fn new(language: Language, warehouse: &Warehouse) -> Self {
+        let on = stderr().is_terminal() && !super::terminal::is_dumb();
+        Self { on, language, started: Instant::now(), warehouse: warehouse.clone(), before: warehouse.requests() }
+    }
+
+    /// From now on a line would disturb.
+    pub fn stop(&mut self) {
+        self.on = false;
+        clear();
     }
 
     /// Waits until the line should be drawn again; for ever when there is none.
@@ -48,32 +72,16 @@ impl Progress {
     }
 
     /// Draws what is going on.
-    pub fn draw(&self, plan: Option<&Arc<dyn ExecutionPlan>>, rows: u64) {
+    pub fn draw(&self, stage: &Stage, rows_out: u64) {
         if !self.on || self.started.elapsed() < QUIET {
             return;
         }
-        let seconds = self.started.elapsed().as_secs_f64();
-        let mut text = match plan {
-            None => format!("planning … {seconds:.1} s"),
-            Some(plan) => {
-                let work = Work::of(plan);
-                let mut text = format!("reading … {} rows read", grouped(work.rows));
-                if work.bytes > 0 {
-                    text.push_str(&format!(", {}", bytes(work.bytes)));
-                }
-                if rows > 0 {
-                    text.push_str(&format!(", {} rows out", grouped(rows)));
-                }
-                format!("{text}, {seconds:.1} s")
-            }
-        };
+        let received = (self.warehouse.requests() - self.before).bytes_read;
+        let text = line(stage, rows_out, received, self.started.elapsed(), self.language);
         let wide = crossterm::terminal::size().map_or(80, |(columns, _)| usize::from(columns));
-        if text.chars().count() >= wide {
-            text = text.chars().take(wide.saturating_sub(1)).collect();
-        }
         SHOWN.store(true, Ordering::Release);
         let mut out = stderr().lock();
-        let _ = write!(out, "\r\x1b[K{text}");
+        let _ = write!(out, "\r\x1b[K{}", cut(&text, wide));
         let _ = out.flush();
     }
 }
@@ -84,44 +92,84 @@ impl Drop for Progress {
     }
 }
 
-/// What the leaves of a plan did so far.
-#[derive(Debug, Default, Clone, Copy)]
-pub struct Work {
-    /// Rows out of the leaves.
-    pub rows: u64,
-    /// Bytes they read, where they say.
-    pub bytes: usize,
-    /// Time spent merging, summed over cores.
-    pub merging: Duration,
+/// The beginning of a text that stays on one line.
+fn cut(text: &str, wide: usize) -> &str {
+    if width(text) < wide {
+        return text;
+    }
+    let fits = |(at, _): &(usize, char)| width(text.get(..*at).unwrap_or_default()) < wide;
+    let end = text.char_indices().take_while(fits).last().map_or(0, |(at, _)| at);
+    text.get(..end).unwrap_or_default()
 }
 
-impl Work {
-    /// Adds up the metrics of a plan.
-    pub fn of(plan: &Arc<dyn ExecutionPlan>) -> Self {
-        let mut work = Self::default();
-        work.add(plan);
-        work
+fn line(stage: &Stage, rows_out: u64, received: u64, elapsed: Duration, language: Language) -> String {
+    let mut parts = Vec::new();
+    let verb = match stage {
+        Stage::Planning(progress) => {
+            let (some, all) = (grouped(progress.manifests_read()), grouped(progress.manifests()));
+            if progress.manifests() > 0 {
+                parts.push(told!(language, "{some}/{all} manifests", "清单 {some}/{all}", some = some, all = all));
+            }
+            told!(language, "planning", "计划")
+        }
+        Stage::Reading(plan) => {
+            parts.extend(reading(&Work::of(plan), rows_out, language));
+            told!(language, "reading", "读取")
+        }
+        Stage::Working => told!(language, "working", "执行"),
+    };
+    if received > 0 {
+        parts.push(bytes(usize::try_from(received).unwrap_or(usize::MAX)));
+    }
+    parts.push(format!("{:.1} s", elapsed.as_secs_f64()));
+    if let Stage::Reading(plan) = stage {
+        parts.extend(rest(Work::of(plan).share(), elapsed, language));
+    }
+    format!("{verb} … {}", parts.join(", "))
+}
+
+fn reading(work: &Work, rows_out: u64, language: Language) -> Vec<String> {
+    let mut parts = Vec::new();
+    if work.files > 0 {
+        let (some, all) = (grouped(work.files_read), grouped(work.files));
+        parts.push(told!(language, "{some}/{all} files", "文件 {some}/{all}", some = some, all = all));
+    }
+    let n = grouped(work.rows_read);
+    parts.push(told!(language, "{n} rows read", "已读 {n} 行", n = n));
+    if rows_out > 0 {
+        let n = grouped(rows_out);
+        parts.push(told!(language, "{n} rows out", "输出 {n} 行", n = n));
+    }
+    parts
+}
+
+/// The time that is left, when enough is done to tell.
+fn rest(share: Option<f64>, elapsed: Duration, language: Language) -> Option<String> {
+    let share = share.filter(|share| TELLING.contains(share))?;
+    let left = elapsed.as_secs_f64() * (1.0 - share) / share;
+    let left = if left < 90.0 { format!("{left:.0} s") } else { format!("{:.0} min", left / 60.0) };
+    Some(told!(language, "about {left} left", "约剩 {left}", left = left))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn line_tells_files_rows_and_the_rest() {
+        let work = Work { files: 240, files_read: 60, file_rows: 4000, rows_read: 1000, ..Work::default() };
+        let parts = reading(&work, 7, Language::En);
+        assert_eq!(parts, ["60/240 files", "1 000 rows read", "7 rows out"]);
+        assert_eq!(reading(&work, 0, Language::Zh), ["文件 60/240", "已读 1 000 行"]);
+        assert_eq!(rest(work.share(), Duration::from_secs(10), Language::En).as_deref(), Some("about 30 s left"));
+        assert_eq!(rest(Some(0.001), Duration::from_secs(10), Language::En), None);
+        assert_eq!(rest(None, Duration::from_secs(10), Language::En), None);
     }
 
-    fn add(&mut self, plan: &Arc<dyn ExecutionPlan>) {
-        let children = plan.children();
-        if let Some(metrics) = plan.metrics() {
-            if children.is_empty() {
-                self.rows += metrics.output_rows().unwrap_or(0) as u64;
-            }
-            for metric in metrics.iter() {
-                let value = metric.value();
-                match value.name() {
-                    "bytes_scanned" => self.bytes += value.as_usize(),
-                    "select_time" | "merge_time" => {
-                        self.merging += Duration::from_nanos(u64::try_from(value.as_usize()).unwrap_or(u64::MAX));
-                    }
-                    _ => {}
-                }
-            }
-        }
-        for child in children {
-            self.add(child);
-        }
+    #[test]
+    fn line_never_wraps() {
+        assert_eq!(cut("reading … 12", 80), "reading … 12");
+        assert_eq!(cut("读取 … 文件", 9), "读取 … ");
+        assert_eq!(cut("abc", 3), "ab");
     }
 }

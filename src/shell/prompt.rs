@@ -1,23 +1,47 @@
-//! The prompt: database and pin.
+//! The prompt: database and pin, and whether to beware of them.
 
 use arrow::array::timezone::Tz;
 use chrono::{DateTime, Offset, TimeZone};
 
 use crate::sql::PinLine;
 
-/// `pay@latest=>`, `pay@4711[04-16 10:00:03+08]=>`, `pay@2 pins=>`; `->` in place of `=>` while a statement is open.
-pub fn prompt(database: &str, pins: &[PinLine], zone: &str, open: bool) -> String {
-    let arrow = if open { "->" } else { "=>" };
-    let pinned = match pins {
+/// What a prompt tells.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Look<'a> {
+    /// Current database.
+    pub database: &'a str,
+    /// Pins of the session.
+    pub pins: &'a [PinLine],
+    /// Zone of the session.
+    pub zone: &'a str,
+    /// A statement is open.
+    pub open: bool,
+    /// A pin is lost, or the last result left rows out by design.
+    pub beware: bool,
+    /// A branch of `\if` is open that does not run.
+    pub skipping: bool,
+}
+
+/// `pay@latest=>`, `pay@4711[04-16 10:00:03+08]=>`, `pay@2 pins=>`; `->` in place of `=>` while a statement is open, `!`
+/// before it to beware, `@` where nothing runs.
+pub fn prompt(look: Look<'_>) -> String {
+    let arrow = if look.open { "->" } else { "=>" };
+    let marks = format!("{}{}", if look.beware { "!" } else { "" }, if look.skipping { "@" } else { "" });
+    let pinned = match look.pins {
         [] => "latest".to_string(),
         [pin] => match (pin.snapshot_id, pin.commit_time_millis) {
-            (Some(id), Some(millis)) => format!("{id}[{}]", short_time(millis, zone)),
+            (Some(id), Some(millis)) => format!("{id}[{}]", short_time(millis, look.zone)),
             (Some(id), None) => id.to_string(),
             (None, _) => "empty".to_string(),
         },
         pins => format!("{} pins", pins.len()),
     };
-    format!("{database}@{pinned}{arrow} ")
+    format!("{}@{pinned}{marks}{arrow} ", look.database)
+}
+
+/// The prompt in its colour: red to beware.
+pub fn coloured(prompt: &str, beware: bool) -> String {
+    format!("\x1b[{}m{prompt}\x1b[0m", if beware { "1;31" } else { "1" })
 }
 
 /// `04-16 10:00:03+08`
@@ -56,10 +80,21 @@ mod tests {
 
     #[test]
     fn prompt_shows_the_pin() {
-        assert_eq!(prompt("pay", &[], "UTC", false), "pay@latest=> ");
         let one = [pin(4711, 1_776_304_803_118)];
-        assert_eq!(prompt("pay", &one, "+08:00", false), "pay@4711[04-16 10:00:03+08]=> ");
-        assert_eq!(prompt("pay", &one, "Asia/Kolkata", true), "pay@4711[04-16 07:30:03+05:30]-> ");
-        assert_eq!(prompt("pay", &[one[0].clone(), pin(3, 0)], "UTC", false), "pay@2 pins=> ");
+        let two = [one[0].clone(), pin(3, 0)];
+        let latest = Look { database: "pay", zone: "+08:00", ..Look::default() };
+        let pinned = Look { pins: &one, ..latest };
+        let cases = [
+            (latest, "pay@latest=> "),
+            (pinned, "pay@4711[04-16 10:00:03+08]=> "),
+            (Look { beware: true, ..pinned }, "pay@4711[04-16 10:00:03+08]!=> "),
+            (Look { zone: "Asia/Kolkata", open: true, ..pinned }, "pay@4711[04-16 07:30:03+05:30]-> "),
+            (Look { pins: &two, ..latest }, "pay@2 pins=> "),
+            (Look { skipping: true, ..latest }, "pay@latest@=> "),
+        ];
+        for (look, expected) in cases {
+            assert_eq!(prompt(look), expected);
+        }
+        assert!(coloured("x", true).starts_with("\x1b[1;31m") && !coloured("x", false).contains("31"));
     }
 }

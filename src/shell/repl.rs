@@ -1,4 +1,4 @@
-//! The prompt: a line editor on the main thread, statements on the runtime.
+//! The prompt: a line editor on the main thread, statements on others.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -20,7 +20,8 @@ use super::highlight::highlighted;
 use super::history;
 use super::input::Input;
 use super::interrupt::TWICE;
-use super::prompt::prompt;
+use super::pager::notice_mark;
+use super::prompt::{Look, coloured, prompt};
 use super::redact::redacted;
 use super::report::eprint;
 use super::state::Shell;
@@ -74,7 +75,7 @@ impl Helper for Typing {}
 
 type Lines = Editor<Typing, FileHistory>;
 
-fn editor(shell: &Shell, runtime: &Runtime) -> rustyline::Result<Lines> {
+fn editor(shell: &Shell) -> rustyline::Result<Lines> {
     let config = Config::builder()
         .max_history_size(history::ENTRIES)?
         .history_ignore_dups(true)?
@@ -84,19 +85,19 @@ fn editor(shell: &Shell, runtime: &Runtime) -> rustyline::Result<Lines> {
         .auto_add_history(false)
         .build();
     let mut editor = Lines::with_history(config.clone(), FileHistory::with_config(&config))?;
-    editor.set_helper(Some(typing(shell, runtime)));
+    editor.set_helper(Some(typing(shell)));
     Ok(editor)
 }
 
-fn typing(shell: &Shell, runtime: &Runtime) -> Typing {
-    let completion = Completion::new(Arc::clone(&shell.session), runtime.handle().clone());
+fn typing(shell: &Shell) -> Typing {
+    let completion = Completion::new(Arc::clone(&shell.session), shell.workers.clone());
     completion.warm();
     Typing { completion, files: FilenameCompleter::new(), before: String::new(), color: shell.terminal.color }
 }
 
 /// Reads and runs lines until the user leaves; the exit code.
 pub fn run(shell: &mut Shell, runtime: &Runtime) -> u8 {
-    let mut editor = match editor(shell, runtime) {
+    let mut editor = match editor(shell) {
         Ok(editor) => editor,
         Err(e) => {
             eprint(&format!("error[Terminal]: cannot use the terminal: {e}\n"));
@@ -119,16 +120,22 @@ pub fn run(shell: &mut Shell, runtime: &Runtime) -> u8 {
     let mut number = 0;
     let mut interrupted: Option<Instant> = None;
     while shell.quit.is_none() {
-        let plain = prompt(
-            &shell.session.database(),
-            &shell.session.session_pins(),
-            &shell.session.time_zone(),
-            input.is_open(),
-        );
-        let styled = if shell.terminal.color { format!("\x1b[1m{plain}\x1b[0m") } else { plain.clone() };
+        for error in shell.lost.look(&shell.session, &shell.workers) {
+            eprint(&format!("{}{error}\n", notice_mark(shell.settings.language)));
+        }
+        let beware = shell.hidden_rows || shell.lost.any();
+        let plain = prompt(Look {
+            database: &shell.session.database(),
+            pins: &shell.session.session_pins(),
+            zone: &shell.session.time_zone(),
+            open: input.is_open(),
+            beware,
+            skipping: !shell.conditions.active(),
+        });
+        let styled = if shell.terminal.color { coloured(&plain, beware) } else { plain.clone() };
         if let Some(helper) = editor.helper_mut() {
             if std::mem::take(&mut shell.names_changed) {
-                *helper = typing(shell, runtime);
+                *helper = typing(shell);
             }
             helper.before = input.open_text().to_string();
         }

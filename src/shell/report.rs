@@ -4,6 +4,7 @@ use std::error::Error as _;
 use std::fmt::Write as _;
 use std::io::Write as _;
 
+use super::language::{Language, advice};
 use super::render::width::{escaped, width};
 use crate::error::Error;
 
@@ -19,7 +20,7 @@ pub struct Source {
 }
 
 /// The error as text.
-pub fn describe(error: &Error, source: Option<&Source>, color: bool) -> String {
+pub fn describe(error: &Error, source: Option<&Source>, color: bool, language: Language) -> String {
     let fact = |name: &str| error.context().iter().find(|(n, _)| *n == name).and_then(|(_, v)| v.parse::<u64>().ok());
     let place = fact("line").zip(fact("column"));
     let mut out = String::new();
@@ -49,6 +50,9 @@ pub fn describe(error: &Error, source: Option<&Source>, color: bool) -> String {
     }
     if let Some(hint) = error.hint() {
         let _ = writeln!(out, "hint: {hint}");
+    }
+    if let Some(advice) = advice(error.code()).filter(|_| language == Language::Zh) {
+        let _ = writeln!(out, "提示: {advice}");
     }
     out
 }
@@ -130,9 +134,16 @@ mod tests {
             .with_hint("did you mean \"订单号\"?");
         let source = Source { text: "select *,\n  '订单' || 订单 from t".into(), line: 7, origin: "a.sql".into() };
         assert_eq!(
-            describe(&error, Some(&source), false),
+            describe(&error, Some(&source), false, Language::En),
             "error[ColumnNotFound] a.sql line 8:11: there is no column 订单\n    '订单' || 订单 from t\n              ^\nhint: did you mean \"订单号\"?\n"
         );
+    }
+
+    #[test]
+    fn advice_follows_in_chinese_and_the_code_stays() {
+        let error = Error::not_found("there is no table 't'").with_code("TableNotFound");
+        let text = describe(&error, None, false, Language::Zh);
+        assert!(text.starts_with("error[TableNotFound]: there is no table 't'\n提示: 没有这个表"), "{text}");
     }
 
     #[test]
@@ -154,7 +165,7 @@ mod tests {
     fn long_lines_are_shortened_around_the_place() {
         let error = Error::invalid("x").with_context("line", 1).with_context("column", 501);
         let source = Source { text: "y".repeat(1000), line: 1, origin: String::new() };
-        let text = describe(&error, Some(&source), false);
+        let text = describe(&error, Some(&source), false, Language::En);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], "error[Invalid] line 1:501: x");
         assert!(lines[1].starts_with("  …y") && lines[1].ends_with("y…"));
@@ -164,6 +175,6 @@ mod tests {
     #[test]
     fn facts_are_listed_and_cannot_move_the_cursor() {
         let error = Error::corrupt("bad").with_context("file", "a\x1b[2Jb");
-        assert_eq!(describe(&error, None, false), "error[Corrupt]: bad\n  file: a\\x1b[2Jb\n");
+        assert_eq!(describe(&error, None, false, Language::En), "error[Corrupt]: bad\n  file: a\\x1b[2Jb\n");
     }
 }

@@ -7,7 +7,6 @@ use super::commands;
 use super::execute::Show;
 use super::exit;
 use super::input::{Ending, Input, Piece};
-use super::render::Expanded;
 use super::report::{Source, describe, eprint, verbose};
 use super::state::Shell;
 use super::variables::replaced;
@@ -98,7 +97,9 @@ impl Shell {
             Piece::Statement(statement) => {
                 *number += 1;
                 let origin = if name.is_empty() { String::new() } else { format!("{name}, statement {number},") };
-                let source = Source { text: replaced(&statement.text, &self.variables), line: statement.line, origin };
+                // at the prompt nobody counts the lines of the whole session
+                let line = if name.is_empty() { 1 } else { statement.line };
+                let source = Source { text: replaced(&statement.text, &self.variables), line, origin };
                 if !self.conditions.active() {
                     return;
                 }
@@ -114,16 +115,10 @@ impl Shell {
         }
     }
 
-    /// A statement that a command ends.
+    /// A statement that a command ends: the command runs it.
     async fn ended_by(&mut self, text: &str, command: &str) -> Result<()> {
-        match command {
-            "g" => self.statement(text, Show::default()).await,
-            "G" | "gx" => self.statement(text, Show { expanded: Some(Expanded::On), ..Show::default() }).await,
-            other => {
-                self.last_query = Some(replaced(text, &self.variables));
-                commands::run(self, other).await
-            }
-        }
+        self.last_query = Some(replaced(text, &self.variables));
+        commands::run(self, command).await
     }
 
     /// Tells an error and remembers its exit code.
@@ -136,7 +131,7 @@ impl Shell {
             return;
         }
         let color = self.terminal.color && self.terminal.errors;
-        eprint(&describe(error, source, color));
+        eprint(&describe(error, source, color, self.settings.language));
         self.last_error = Some(verbose(error));
         let code = exit::code_of(error);
         if self.failed == exit::DONE {

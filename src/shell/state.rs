@@ -3,12 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::runtime::Handle;
+
 use super::args::OnError;
 use super::conditions::Conditions;
 use super::interrupt::Interrupts;
-use super::output::{OutputFile, Paging};
+use super::language::Language;
+use super::lost::LostPins;
+use super::output::Output;
+use super::pager::Paging;
 use super::render::value::Times;
-use super::render::{Expanded, Format, Style};
+use super::render::{Decimals, Expanded, Format, Style};
 use super::spool::Spool;
 use super::terminal::Terminal;
 use super::variables::Variables;
@@ -43,6 +48,14 @@ pub struct Settings {
     pub autopin: bool,
     /// Time a statement gets.
     pub timeout: Option<Duration>,
+    /// Language of the shell's words.
+    pub language: Language,
+    /// Decimals in JSON.
+    pub decimals: Decimals,
+    /// Whether one line of JSON takes the place of pins, notices and counts.
+    pub json_meta: bool,
+    /// Whether an output file keeps a result that is not whole.
+    pub keep_partial: bool,
 }
 
 /// A shell at work.
@@ -61,16 +74,24 @@ pub struct Shell {
     pub settings: Settings,
     /// Variables.
     pub variables: Variables,
-    /// File of `\o` and `-o`.
-    pub output: Option<OutputFile>,
-    /// File of `\once`.
-    pub once: Option<OutputFile>,
+    /// File or program of `\o` and `-o`.
+    pub output: Option<Output>,
+    /// File or program of `\once`.
+    pub once: Option<Output>,
+    /// Results written to standard output.
+    pub printed: u64,
     /// The statement that ran last, for `\watch` and `\explain`.
     pub last_query: Option<String>,
+    /// Whether the last statement left rows out by design: files that readers do not see before they are compacted.
+    pub hidden_rows: bool,
+    /// Pins of the session whose snapshot is no longer retained.
+    pub lost: LostPins,
     /// The last error with its causes.
     pub last_error: Option<String>,
     /// Rows that were not shown.
     pub spool: Option<Spool>,
+    /// Where statements run: other threads than those that hear Ctrl-C and the clock.
+    pub workers: Handle,
     /// Ctrl-C.
     pub interrupts: Interrupts,
     /// What a script does after an error.
@@ -98,6 +119,7 @@ impl Shell {
             color: self.terminal.color && self.terminal.output,
             ascii: self.settings.ascii,
             cell_width: self.settings.cell_width,
+            decimals: self.settings.decimals,
         }
     }
 
@@ -112,6 +134,8 @@ impl Shell {
         let warehouse = Warehouse::open(url, &options).await?;
         self.session = Arc::new(Session::new(&warehouse, self.config.clone()).await?);
         self.names_changed = true;
+        self.hidden_rows = false;
+        self.lost = LostPins::default();
         Ok(())
     }
 }

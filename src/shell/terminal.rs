@@ -15,6 +15,13 @@ pub struct Terminal {
     pub errors: bool,
     /// Results may be coloured.
     pub color: bool,
+    /// It only knows lines: neither colours nor pages nor a line drawn over.
+    pub dumb: bool,
+}
+
+/// Whether the terminal says that it only knows lines.
+pub fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_some_and(|term| term == "dumb")
 }
 
 impl Terminal {
@@ -24,12 +31,9 @@ impl Terminal {
         let color = match choice {
             ColorChoice::Always => true,
             ColorChoice::Never => false,
-            ColorChoice::Auto => {
-                let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-                output && !dumb && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
-            }
+            ColorChoice::Auto => output && !is_dumb() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()),
         };
-        Self { input: stdin().is_terminal(), output, errors: stderr().is_terminal(), color }
+        Self { input: stdin().is_terminal(), output, errors: stderr().is_terminal(), color, dumb: is_dumb() }
     }
 
     /// Columns and lines now; None without a terminal.

@@ -6,6 +6,7 @@ use futures::future::{FutureExt, LocalBoxFuture};
 use super::{Argument, Call, Command, Task, usage};
 use crate::error::{Error, Result};
 use crate::shell::input::lexed;
+use crate::shell::language::both;
 use crate::shell::render::value::text;
 use crate::shell::state::Shell;
 use crate::shell::variables::replaced;
@@ -15,9 +16,16 @@ pub const ASSERT: Command = Command {
     names: &["assert"],
     usage: "query [= value]",
     task: Task::Prove,
-    about: "fail (exit code 1) unless a query answers the value, or true",
-    detail: "\\assert select count(*) from t = 184\n\\assert select max(amount) < 1000 from t\n\
-             the value stands after the last = outside of parentheses and is one word, number or string",
+    about: both(
+        "fail (exit code 1) unless a query answers the value, or true",
+        "查询结果不等于给定值（或不为真）就失败，退出码 1",
+    ),
+    detail: both(
+        "\\assert select count(*) from t = 184\n\\assert select max(amount) < 1000 from t\n\
+         the value stands after the last = outside of parentheses and is one word, number or string",
+        "\\assert select count(*) from t = 184\n\\assert select max(amount) < 1000 from t\n\
+         值写在括号外最后一个 = 之后：一个词、数字或字符串",
+    ),
     argument: Argument::Sql,
     run,
 };

@@ -4,16 +4,17 @@ use futures::future::{FutureExt, LocalBoxFuture};
 
 use super::{Argument, Call, Command, Task, switch};
 use crate::error::Result;
+use crate::shell::language::{Text, both};
 use crate::shell::state::Shell;
 
 macro_rules! condition {
-    ($name:expr, $usage:expr, $about:expr) => {
+    ($name:expr, $usage:expr, $en:expr, $zh:expr) => {
         &Command {
             names: &[$name],
             usage: $usage,
             task: Task::Run,
-            about: $about,
-            detail: "",
+            about: both($en, $zh),
+            detail: Text::NONE,
             argument: Argument::None,
             run,
         }
@@ -22,10 +23,10 @@ macro_rules! condition {
 
 /// The four.
 pub const COMMANDS: &[&Command] = &[
-    condition!("if", "true | false | :variable", "run what follows only when it is true"),
-    condition!("elif", "true | false | :variable", "the next branch of \\if"),
-    condition!("else", "", "the last branch of \\if"),
-    condition!("endif", "", "the end of \\if"),
+    condition!("if", "true | false | :variable", "run what follows only when it is true", "为真时才执行后面的内容"),
+    condition!("elif", "true | false | :variable", "the next branch of \\if", "\\if 的下一个分支"),
+    condition!("else", "", "the last branch of \\if", "\\if 的最后一个分支"),
+    condition!("endif", "", "the end of \\if", "\\if 结束"),
 ];
 
 /// Whether a command runs even in a branch that does not.

@@ -4,6 +4,7 @@ use futures::future::{FutureExt, LocalBoxFuture};
 
 use super::{Argument, Call, Command, Task, unquoted, usage};
 use crate::error::Result;
+use crate::shell::language::{Text, both};
 use crate::shell::state::Shell;
 
 /// `\connect`
@@ -11,8 +12,11 @@ pub const CONNECT: Command = Command {
     names: &["connect", "c", "open"],
     usage: "warehouse",
     task: Task::Shell,
-    about: "open another warehouse; pins and settings of the session end",
-    detail: "",
+    about: both(
+        "open another warehouse; pins and settings of the session end",
+        "打开另一个仓库；会话的固定与设置随之结束",
+    ),
+    detail: Text::NONE,
     argument: Argument::File,
     run,
 };

@@ -8,6 +8,7 @@ use futures::future::{FutureExt, LocalBoxFuture};
 use super::{Argument, Call, Command, Task, usage};
 use crate::error::{Error, Result};
 use crate::shell::execute::{Answer, Show};
+use crate::shell::language::{Language, both, told};
 use crate::shell::state::Shell;
 use crate::shell::variables::replaced;
 use crate::sql::{Accounting, AccountingRow, Session};
@@ -17,9 +18,16 @@ pub const COUNTS: Command = Command {
     names: &["counts", "acct"],
     usage: "table [condition]",
     task: Task::Prove,
-    about: "raw, hidden, deleted, superseded, tombstoned and final rows, per partition",
-    detail: "\\counts dwd_pay_success\n\\counts dwd_pay_success@v4 amount > 100\n\
-             raw = hidden + vector_deleted + superseded + tombstoned + final, checked",
+    about: both(
+        "raw, hidden, deleted, superseded, tombstoned and final rows, per partition",
+        "按分区核对：原始、隐藏、向量删除、被覆盖、墓碑、最终行数",
+    ),
+    detail: both(
+        "\\counts dwd_pay_success\n\\counts dwd_pay_success@v4 amount > 100\n\
+         raw = hidden + vector_deleted + superseded + tombstoned + final, checked",
+        "\\counts dwd_pay_success\n\\counts dwd_pay_success@v4 amount > 100\n\
+         并核对 raw = hidden + vector_deleted + superseded + tombstoned + final",
+    ),
     argument: Argument::Table,
     run,
 };
@@ -59,7 +67,7 @@ fn run(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
         let mut answer = Answer::of_batches(batch.schema(), vec![batch])?;
         answer.pins = vec![pin];
         shell.present(answer, Show { cap: false, ..Show::default() }).await?;
-        shell.say(&conclusions(&accounting, condition))?;
+        shell.say(&conclusions(&accounting, condition, shell.settings.language))?;
         match accounting.violations.as_slice() {
             [] => Ok(()),
             violations => Err(Error::corrupt(format!("the accounting does not close: {}", violations.join("; ")))
@@ -91,19 +99,30 @@ fn batch(accounting: &Accounting) -> Result<RecordBatch> {
 }
 
 /// What the numbers say.
-fn conclusions(accounting: &Accounting, condition: Option<&str>) -> Vec<String> {
+fn conclusions(accounting: &Accounting, condition: Option<&str>, language: Language) -> Vec<String> {
     let row = &accounting.total;
     let mut lines = Vec::new();
-    let holds = if row.identity_holds() && accounting.violations.is_empty() { "holds" } else { "DOES NOT HOLD" };
+    let holds = if row.identity_holds() && accounting.violations.is_empty() {
+        told!(language, "holds", "成立")
+    } else {
+        told!(language, "DOES NOT HOLD", "不成立")
+    };
     lines.push(format!(
         "R = H + V + X + T + N: {} = {} + {} + {} + {} + {} {holds}",
         row.raw_rows, row.hidden_rows, row.vector_deleted, row.superseded, row.tombstoned, row.final_rows
     ));
     if let (Some(matching), Some(condition)) = (accounting.matching, condition) {
-        lines.push(format!("{matching} of {} final rows match {condition}", row.final_rows));
+        lines.push(told!(
+            language,
+            "{some} of {all} final rows match {condition}",
+            "最终 {all} 行中 {some} 行满足 {condition}",
+            some = matching,
+            all = row.final_rows,
+            condition = condition
+        ));
     }
     if let Some(total) = accounting.snapshot_total {
-        lines.push(format!("the snapshot says {total} raw rows in all"));
+        lines.push(told!(language, "the snapshot says {n} raw rows in all", "快照记录原始行共 {n}", n = total));
     }
     lines
 }

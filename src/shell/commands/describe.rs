@@ -5,6 +5,7 @@ use futures::future::{FutureExt, LocalBoxFuture};
 use super::{Argument, Call, Command, Task, usage};
 use crate::error::Result;
 use crate::shell::execute::Show;
+use crate::shell::language::{both, same};
 use crate::shell::state::Shell;
 
 /// `\d`
@@ -12,8 +13,11 @@ pub const DESCRIBE: Command = Command {
     names: &["d", "d+", "describe"],
     usage: "[table]",
     task: Task::Look,
-    about: "columns of a table; \\d+ adds keys and options; without table, the tables",
-    detail: "\\d pay.dwd_pay_success\n\\d+ dwd_pay_success\n\\d dwd_pay_success@v3",
+    about: both(
+        "columns of a table; \\d+ adds keys and options; without table, the tables",
+        "表的列；\\d+ 加上主键和选项；不带表名则列出表",
+    ),
+    detail: same("\\d pay.dwd_pay_success\n\\d+ dwd_pay_success\n\\d dwd_pay_success@v3"),
     argument: Argument::Table,
     run,
 };

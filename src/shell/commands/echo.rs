@@ -4,6 +4,7 @@ use futures::future::{FutureExt, LocalBoxFuture};
 
 use super::{Argument, Call, Command, Task};
 use crate::error::{Error, Result};
+use crate::shell::language::{Text, both};
 use crate::shell::state::Shell;
 
 /// `\echo`
@@ -11,8 +12,8 @@ pub const ECHO: Command = Command {
     names: &["echo"],
     usage: "text",
     task: Task::Run,
-    about: "print a line, variables replaced",
-    detail: "",
+    about: both("print a line, variables replaced", "输出一行，替换变量"),
+    detail: Text::NONE,
     argument: Argument::None,
     run,
 };

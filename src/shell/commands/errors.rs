@@ -4,6 +4,7 @@ use futures::future::{FutureExt, LocalBoxFuture};
 
 use super::{Argument, Call, Command, Task};
 use crate::error::Result;
+use crate::shell::language::{Text, both};
 use crate::shell::report::eprint;
 use crate::shell::state::Shell;
 
@@ -12,8 +13,8 @@ pub const ERRORS: Command = Command {
     names: &["e", "errverbose"],
     usage: "",
     task: Task::Shell,
-    about: "the last error with its causes",
-    detail: "",
+    about: both("the last error with its causes", "上一个错误及其原因"),
+    detail: Text::NONE,
     argument: Argument::None,
     run,
 };

@@ -6,6 +6,7 @@ use super::files::query_or_last;
 use super::{Argument, Call, Command, Task};
 use crate::error::Result;
 use crate::shell::execute::Show;
+use crate::shell::language::{Text, both};
 use crate::shell::state::Shell;
 
 /// `\explain`
@@ -13,8 +14,11 @@ pub const EXPLAIN: Command = Command {
     names: &["explain"],
     usage: "[analyze] [query]",
     task: Task::Prove,
-    about: "the plan of a query, or of the last one; analyze runs it and measures",
-    detail: "",
+    about: both(
+        "the plan of a query, or of the last one; analyze runs it and measures",
+        "查询（或上一条）的执行计划；analyze 会执行并计量",
+    ),
+    detail: Text::NONE,
     argument: Argument::Sql,
     run,
 };

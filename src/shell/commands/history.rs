@@ -4,6 +4,7 @@ use futures::future::{FutureExt, LocalBoxFuture};
 
 use super::{Argument, Call, Command, Task, usage};
 use crate::error::Result;
+use crate::shell::language::both;
 use crate::shell::render::width::escaped;
 use crate::shell::state::Shell;
 
@@ -12,8 +13,11 @@ pub const HISTORY: Command = Command {
     names: &["history"],
     usage: "[n]",
     task: Task::Shell,
-    about: "the last entries of the history",
-    detail: "an entry that begins with a space is not kept; secrets are removed before it is",
+    about: both("the last entries of the history", "最近的历史记录"),
+    detail: both(
+        "an entry that begins with a space is not kept; secrets are removed before it is",
+        "以空格开头的不保存；保存之前先去掉密码等机密",
+    ),
     argument: Argument::None,
     run,
 };

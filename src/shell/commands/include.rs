@@ -6,6 +6,7 @@ use futures::future::{FutureExt, LocalBoxFuture};
 
 use super::{Argument, Call, Command, Task, unquoted, usage};
 use crate::error::Result;
+use crate::shell::language::{Text, both};
 use crate::shell::state::Shell;
 
 /// `\i`
@@ -13,8 +14,8 @@ pub const INCLUDE: Command = Command {
     names: &["i", "read"],
     usage: "file",
     task: Task::Run,
-    about: "run the statements and commands of a file",
-    detail: "",
+    about: both("run the statements and commands of a file", "执行文件里的语句和命令"),
+    detail: Text::NONE,
     argument: Argument::File,
     run,
 };

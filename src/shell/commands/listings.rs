@@ -5,18 +5,19 @@ use futures::future::{FutureExt, LocalBoxFuture};
 use super::{Argument, Call, Command, Task, unquoted, usage};
 use crate::error::Result;
 use crate::shell::execute::Show;
+use crate::shell::language::{Text, both};
 use crate::shell::names::{quoted_name, system_table};
 use crate::shell::state::Shell;
 use crate::shell::variables::quoted;
 
 macro_rules! listing {
-    ($names:expr, $usage:expr, $argument:expr, $about:expr, $run:expr) => {
+    ($names:expr, $usage:expr, $argument:expr, $en:expr, $zh:expr, $run:expr) => {
         &Command {
             names: $names,
             usage: $usage,
             task: Task::Look,
-            about: $about,
-            detail: "",
+            about: both($en, $zh),
+            detail: Text::NONE,
             argument: $argument,
             run: $run,
         }
@@ -25,81 +26,130 @@ macro_rules! listing {
 
 /// The listings.
 pub const COMMANDS: &[&Command] = &[
-    listing!(&["l", "databases"], "", Argument::None, "databases of the warehouse", |shell, _| {
+    listing!(&["l", "databases"], "", Argument::None, "databases of the warehouse", "仓库里的库", |shell, _| {
         listed(shell, "SHOW DATABASES".to_string())
     }),
-    listing!(&["dt", "tables"], "[database]", Argument::None, "tables of a database", |shell, call| {
+    listing!(&["dt", "tables"], "[database]", Argument::None, "tables of a database", "库里的表", |shell, call| {
         match call.words(&shell.variables).first() {
             Some(database) => listed(shell, format!("SHOW TABLES IN {}", quoted_name(&unquoted(database)))),
             None => listed(shell, "SHOW TABLES".to_string()),
         }
     }),
-    listing!(&["use"], "database", Argument::None, "make a database the current one", |shell, call| {
-        let words = call.words(&shell.variables);
-        async move {
-            let [database] = words.as_slice() else { return Err(usage("write \\use database")) };
-            shell.statement(&format!("USE {}", quoted_name(&unquoted(database))), Show::LISTING).await
+    listing!(
+        &["use"],
+        "database",
+        Argument::None,
+        "make a database the current one",
+        "切换当前库",
+        |shell, call| {
+            let words = call.words(&shell.variables);
+            async move {
+                let [database] = words.as_slice() else { return Err(usage("write \\use database")) };
+                shell.statement(&format!("USE {}", quoted_name(&unquoted(database))), Show::LISTING).await
+            }
+            .boxed_local()
         }
-        .boxed_local()
-    }),
-    listing!(&["ds", "snapshots"], "table", Argument::Table, "snapshots: id, time, user, kind, rows", |shell, call| {
-        system(
-            shell,
-            call,
-            "snapshots",
-            "snapshot_id, commit_time, commit_user, commit_identifier, commit_kind, \
-            total_record_count, delta_record_count, watermark, schema_id",
-            "snapshot_id",
-        )
-    }),
-    listing!(&["dp", "partitions"], "table", Argument::Table, "partitions: rows, bytes, files", |shell, call| {
-        system(
-            shell,
-            call,
-            "partitions",
-            "partition, record_count, file_size_in_bytes, file_count, last_update_time",
-            "partition",
-        )
-    }),
-    listing!(&["db", "buckets"], "table", Argument::Table, "buckets: rows, bytes, files", |shell, call| {
-        system(shell, call, "buckets", "*", "partition, bucket")
-    }),
-    listing!(&["df"], "table", Argument::Table, "live data files: level, rows, keys", |shell, call| {
-        system(
-            shell,
-            call,
-            "files",
-            "partition, bucket, level, file_path, record_count, file_size_in_bytes, \
-            min_key, max_key, min_sequence_number, max_sequence_number, schema_id",
-            "partition, bucket, level, file_path",
-        )
-    }),
-    listing!(&["dtag", "tags"], "table", Argument::Table, "tags", |shell, call| {
+    ),
+    listing!(
+        &["ds", "snapshots"],
+        "table",
+        Argument::Table,
+        "snapshots: id, time, user, kind, rows",
+        "快照：编号、时间、提交者、种类、行数",
+        |shell, call| {
+            let columns = format!(
+                "snapshot_id AS id, commit_time, commit_user AS user, commit_identifier AS identifier, \
+                 commit_kind AS kind, total_record_count AS rows, delta_record_count AS added, {} AS watermark, \
+                 schema_id AS schema",
+                wall_clock("watermark", &shell.session.time_zone())
+            );
+            system(shell, call, "snapshots", columns, "id")
+        }
+    ),
+    listing!(
+        &["dp", "partitions"],
+        "table",
+        Argument::Table,
+        "partitions: rows, bytes, files",
+        "分区：行数、字节、文件数",
+        |shell, call| {
+            system(
+                shell,
+                call,
+                "partitions",
+                "partition, record_count AS rows, file_size_in_bytes AS bytes, file_count AS files, last_update_time",
+                "partition",
+            )
+        }
+    ),
+    listing!(
+        &["db", "buckets"],
+        "table",
+        Argument::Table,
+        "buckets: rows, bytes, files",
+        "桶：行数、字节、文件数",
+        |shell, call| {
+            system(
+                shell,
+                call,
+                "buckets",
+                "partition, bucket, record_count AS rows, file_size_in_bytes AS bytes, file_count AS files, \
+                 last_update_time",
+                "partition, bucket",
+            )
+        }
+    ),
+    listing!(
+        &["df"],
+        "table",
+        Argument::Table,
+        "live data files: level, rows, keys",
+        "有效数据文件：层、行数、主键范围",
+        |shell, call| {
+            system(
+                shell,
+                call,
+                "files",
+                "partition, bucket, level, split_part(file_path, '/', -1) AS file, record_count AS rows, \
+                 file_size_in_bytes AS bytes, min_key, max_key, min_sequence_number AS min_sequence, \
+                 max_sequence_number AS max_sequence, schema_id AS schema",
+                "partition, bucket, level, file",
+            )
+        }
+    ),
+    listing!(&["dtag", "tags"], "table", Argument::Table, "tags", "标签", |shell, call| {
         system(shell, call, "tags", "*", "snapshot_id, tag_name")
     }),
-    listing!(&["dbr", "branches"], "table", Argument::Table, "branches", |shell, call| {
+    listing!(&["dbr", "branches"], "table", Argument::Table, "branches", "分支", |shell, call| {
         system(shell, call, "branches", "*", "branch_name")
     }),
-    listing!(&["opts", "options"], "table", Argument::Table, "options of a table", |shell, call| {
+    listing!(&["opts", "options"], "table", Argument::Table, "options of a table", "表的选项", |shell, call| {
         system(shell, call, "options", "*", "key")
     }),
-    listing!(&["schema"], "table [id]", Argument::Table, "schemas of a table, or one", |shell, call| {
-        let words = call.words(&shell.variables);
-        async move {
-            let (table, id) = match words.as_slice() {
-                [table] => (table, None),
-                [table, id] => match id.parse::<i64>() {
-                    Ok(id) => (table, Some(id)),
-                    Err(_) => return Err(usage(format!("{id:?} is no schema id"))),
-                },
-                _ => return Err(usage("write \\schema table [id]")),
-            };
-            let filter = id.map(|id| format!(" WHERE schema_id = {id}")).unwrap_or_default();
-            let sql = format!("SELECT * FROM {}{filter} ORDER BY schema_id", system_table(table, "schemas")?);
-            shell.statement(&sql, Show::LISTING).await
+    listing!(
+        &["schema"],
+        "table [id]",
+        Argument::Table,
+        "schemas of a table, or one",
+        "表的各版模式，或其中一版",
+        |shell, call| {
+            let words = call.words(&shell.variables);
+            async move {
+                let (table, id) = match words.as_slice() {
+                    [table] => (table, None),
+                    [table, id] => match id.parse::<i64>() {
+                        Ok(id) => (table, Some(id)),
+                        Err(_) => return Err(usage(format!("{id:?} is no schema id"))),
+                    },
+                    _ => return Err(usage("write \\schema table [id]")),
+                };
+                let filter = id.map(|id| format!(" WHERE schema_id = {id}")).unwrap_or_default();
+                let sql = format!("SELECT * FROM {}{filter} ORDER BY schema_id", system_table(table, "schemas")?);
+                shell.statement(&sql, Show::LISTING).await
+            }
+            .boxed_local()
         }
-        .boxed_local()
-    }),
+    ),
 ];
 
 fn listed<'a>(shell: &'a mut Shell, sql: String) -> LocalBoxFuture<'a, Result<()>> {
@@ -110,16 +160,26 @@ fn system<'a>(
     shell: &'a mut Shell,
     call: Call,
     table: &'static str,
-    columns: &'static str,
+    columns: impl Into<String>,
     order: &'static str,
 ) -> LocalBoxFuture<'a, Result<()>> {
-    let words = call.words(&shell.variables);
+    let (words, columns) = (call.words(&shell.variables), columns.into());
     async move {
         let [name] = words.as_slice() else { return Err(usage(format!("write \\{} table", call.name))) };
         let sql = format!("SELECT {columns} FROM {} ORDER BY {order}", system_table(name, table)?);
         shell.statement(&sql, Show::LISTING).await
     }
     .boxed_local()
+}
+
+/// Milliseconds since 1970 as the clock on the wall of a zone; the least number says that there are none.
+fn wall_clock(column: &str, zone: &str) -> String {
+    let zone = if zone == "UTC" { "+00:00" } else { zone };
+    format!(
+        "arrow_cast(to_local_time(arrow_cast(nullif({column}, arrow_cast('{}', 'Int64')), \
+         'Timestamp(Millisecond, Some(\"{zone}\"))')), 'Timestamp(Second, None)')",
+        i64::MIN
+    )
 }
 
 /// A string literal.

@@ -16,8 +16,10 @@ mod include;
 mod listings;
 mod more;
 mod output;
+mod parameter;
 mod pin;
 mod quit;
+mod run;
 mod settings;
 mod tour;
 mod variables;
@@ -25,6 +27,7 @@ mod watch;
 
 use futures::future::LocalBoxFuture;
 
+use super::language::{Text, both};
 use super::state::Shell;
 use super::variables::{Variables, replaced};
 use crate::error::{Error, Result};
@@ -48,13 +51,13 @@ pub enum Task {
 
 impl Task {
     /// In the order of help.
-    pub const ALL: &'static [(Task, &'static str)] = &[
-        (Task::Look, "Look around"),
-        (Task::Pin, "Fix what is read"),
-        (Task::Prove, "Prove what was read"),
-        (Task::Run, "Run"),
-        (Task::Display, "Show results"),
-        (Task::Shell, "The shell"),
+    pub const ALL: &'static [(Task, Text)] = &[
+        (Task::Look, both("Look around", "查看")),
+        (Task::Pin, both("Fix what is read", "固定读取的快照")),
+        (Task::Prove, both("Prove what was read", "证明读到了什么")),
+        (Task::Run, both("Run", "执行")),
+        (Task::Display, both("Show results", "显示结果")),
+        (Task::Shell, both("The shell", "命令行")),
     ];
 }
 
@@ -86,9 +89,9 @@ pub struct Command {
     /// What it is for.
     pub task: Task,
     /// One line of help.
-    pub about: &'static str,
-    /// More help, with examples; empty when the line says all.
-    pub detail: &'static str,
+    pub about: Text,
+    /// More help, with examples; none when the line says all.
+    pub detail: Text,
     /// What completion offers.
     pub argument: Argument,
     /// Does it.
@@ -123,8 +126,10 @@ pub fn all() -> Vec<&'static Command> {
     all.extend([&describe::DESCRIBE]);
     all.extend(pin::COMMANDS);
     all.extend([&counts::COUNTS, &files::FILES, &explain::EXPLAIN, &assert::ASSERT]);
+    all.extend(run::COMMANDS);
     all.extend([&include::INCLUDE, &watch::WATCH]);
     all.extend(variables::COMMANDS);
+    all.extend([&parameter::PARAMETER]);
     all.extend(condition::COMMANDS);
     all.extend([&echo::ECHO]);
     all.extend(settings::COMMANDS);
@@ -153,8 +158,10 @@ pub async fn run(shell: &mut Shell, line: &str) -> Result<()> {
 }
 
 fn unknown(name: &str) -> Error {
-    if name == "!" {
-        return Error::unsupported("the shell runs no programs").with_code("UnknownCommand");
+    if name.starts_with('!') {
+        return Error::unsupported("the shell runs no programs but those that take results")
+            .with_code("UnknownCommand")
+            .with_hint("write \\o |PROGRAM or \\once |PROGRAM");
     }
     let error = Error::invalid(format!("there is no command \\{name}")).with_code("UnknownCommand");
     let names = all().into_iter().flat_map(|c| c.names.iter().copied());
@@ -260,12 +267,18 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::shell::language::Language;
 
     #[test]
     fn names_are_unique_and_every_command_says_what_it_does() {
         let mut seen = BTreeSet::new();
         for command in all() {
-            assert!(!command.about.is_empty() && !command.names.is_empty());
+            for language in [Language::En, Language::Zh] {
+                assert!(!command.about.of(language).is_empty());
+                // one says as much as the other
+                assert_eq!(command.detail.of(language).is_empty(), command.detail == Text::NONE);
+            }
+            assert!(!command.names.is_empty());
             for name in command.names {
                 assert!(seen.insert(*name), "\\{name} is there twice");
             }
@@ -274,7 +287,7 @@ mod tests {
             "?", "q", "l", "dt", "d", "d+", "ds", "dp", "db", "df", "dtag", "dbr", "opts", "schema", "pin", "unpin",
             "pins", "counts", "files", "explain", "format", "timing", "more", "o", "once", "set", "unset", "gset",
             "if", "elif", "else", "endif", "assert", "i", "watch", "pager", "null", "x", "e", "show", "history",
-            "exit",
+            "exit", "g", "gx", "G", "param",
         ] {
             assert!(seen.contains(promised), "\\{promised}");
         }

@@ -7,6 +7,7 @@ use futures::future::{FutureExt, LocalBoxFuture};
 use super::{Argument, Call, Command, Task, usage};
 use crate::error::Result;
 use crate::shell::execute::{Answer, Show};
+use crate::shell::language::{Text, both, told};
 use crate::shell::state::Shell;
 
 /// `\more`
@@ -14,8 +15,8 @@ pub const MORE: Command = Command {
     names: &["more"],
     usage: "",
     task: Task::Display,
-    about: "the rows the last table left out",
-    detail: "",
+    about: both("the rows the last table left out", "上一个结果没有显示的行"),
+    detail: Text::NONE,
     argument: Argument::None,
     run,
 };
@@ -26,8 +27,11 @@ fn run(shell: &mut Shell, _: Call) -> LocalBoxFuture<'_, Result<()>> {
         let mut answer = Answer::of_batches(Arc::clone(&spool.schema), spool.rest())?;
         if spool.kept() < spool.total() {
             let missing = spool.total() - spool.kept();
-            answer.notices.push(format!(
-                "{missing} more rows were not kept: write them to a file with \\once and run the query again"
+            answer.notices.push(told!(
+                shell.settings.language,
+                "{n} more rows were not kept: write them to a file with \\once and run the query again",
+                "另有 {n} 行没有保留：用 \\once 写到文件并重跑查询",
+                n = missing
             ));
         }
         let done = shell.present(answer, Show { cap: false, ..Show::default() }).await;

@@ -1,65 +1,79 @@
-//! `\o` and `\once`: results to a file that appears when it is whole.
-
-use std::path::Path;
+//! `\o` and `\once`: results to a file that appears when it is whole, or to a program.
 
 use futures::future::{FutureExt, LocalBoxFuture};
 
 use super::{Argument, Call, Command, Task, unquoted, usage};
 use crate::error::Result;
-use crate::shell::output::OutputFile;
+use crate::shell::language::{both, told};
+use crate::shell::output::Output;
 use crate::shell::state::Shell;
 
 /// The two.
 pub const COMMANDS: &[&Command] = &[
     &Command {
         names: &["o", "output"],
-        usage: "[file]",
+        usage: "[file | |program]",
         task: Task::Display,
-        about: "write results to a file; without file, back to the screen, and the file gets its name",
-        detail: "",
+        about: both(
+            "write results to a file or program; alone: back to the screen, and the file gets its name",
+            "结果写到文件或程序；不带参数：回到屏幕，文件此时得名",
+        ),
+        detail: both(
+            "\\o orders.csv\n\\o |grep P0091\nwhat fails leaves the file again, unless --keep-partial",
+            "\\o orders.csv\n\\o |grep P0091\n失败的结果不留在文件里，除非 --keep-partial",
+        ),
         argument: Argument::File,
-        run: output,
+        run: standing,
     },
     &Command {
         names: &["once"],
-        usage: "file",
+        usage: "file | |program",
         task: Task::Display,
-        about: "write the next result to a file",
-        detail: "\\format csv\n\\once orders.csv\nselect * from orders;",
+        about: both("write the next result to a file or program", "下一个结果写到文件或程序"),
+        detail: both(
+            "\\format csv\n\\once orders.csv\nselect * from orders;\n\\once |sort -t, -k2\nselect * from orders;",
+            "\\format csv\n\\once orders.csv\nselect * from orders;\n\\once |sort -t, -k2\nselect * from orders;",
+        ),
         argument: Argument::File,
         run: once,
     },
 ];
 
-fn output(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
+/// The output of a line: `|` and a program with its arguments, or the name of a file.
+pub fn open(shell: &Shell, line: &str) -> Result<Output> {
+    if line.starts_with('|') {
+        return Output::open(line, shell.settings.keep_partial);
+    }
+    match super::words(line, &shell.variables).as_slice() {
+        [file] => Output::open(&unquoted(file), shell.settings.keep_partial),
+        _ => Err(usage("name one file, quoted when it holds spaces, or write |program")),
+    }
+}
+
+fn standing(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
     async move {
-        let words = call.words(&shell.variables);
-        if let Some(file) = shell.output.take() {
-            let name = file.path().display().to_string();
-            file.keep()?;
-            shell.say(&[format!("wrote {name}")])?;
-        }
-        match words.as_slice() {
-            [] => Ok(()),
-            [file] => {
-                shell.output = Some(OutputFile::create(Path::new(&unquoted(file)))?);
-                Ok(())
+        if let Some(output) = shell.output.take() {
+            let (program, name) = (output.is_program(), output.name().to_string());
+            output.close()?;
+            if !program {
+                shell.say(&[told!(shell.settings.language, "wrote {name}", "已写出 {name}", name = name)])?;
             }
-            _ => Err(usage("write \\o file")),
         }
+        if !call.rest.trim().is_empty() {
+            shell.output = Some(open(shell, call.rest.trim())?);
+        }
+        Ok(())
     }
     .boxed_local()
 }
 
 fn once(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
     async move {
-        match call.words(&shell.variables).as_slice() {
-            [file] => {
-                shell.once = Some(OutputFile::create(Path::new(&unquoted(file)))?);
-                Ok(())
-            }
-            _ => Err(usage("write \\once file")),
+        if call.rest.trim().is_empty() {
+            return Err(usage("write \\once file or \\once |program"));
         }
+        shell.once = Some(open(shell, call.rest.trim())?);
+        Ok(())
     }
     .boxed_local()
 }

@@ -6,16 +6,27 @@ use super::listings::literal;
 use super::{Argument, Call, Command, Task, usage};
 use crate::error::Result;
 use crate::shell::execute::Show;
+use crate::shell::language::{Text, both};
 use crate::shell::state::Shell;
 
-const DETAIL: &str = "\\pin t 4711                       the snapshot of that id
+const DETAIL: Text = both(
+    "\\pin t 4711                       the snapshot of that id
 \\pin t tag:eod                    a tag
 \\pin t ts '2026-04-16 10:00:00'   the snapshot at or before that time
 \\pin t wm:'2026-04-16 10:00:00'   the first snapshot whose watermark is there
 \\pin t commit flink-cdc-pay:118   the last snapshot of a commit
 \\pin t before spark-fix:1         the snapshot before a commit
 \\pin t latest                     the newest now, for the rest of the session
-\\pin a,b --watermark '…'          several tables at one watermark";
+\\pin a,b --watermark '…'          several tables at one watermark, all or none",
+    "\\pin t 4711                       该编号的快照
+\\pin t tag:eod                    标签
+\\pin t ts '2026-04-16 10:00:00'   该时刻或之前最近的快照
+\\pin t wm:'2026-04-16 10:00:00'   水位到达该时刻的第一个快照
+\\pin t commit flink-cdc-pay:118   某次提交的最后一个快照
+\\pin t before spark-fix:1         某次提交之前的快照
+\\pin t latest                     当前最新快照，本会话不再变
+\\pin a,b --watermark '…'          几张表固定到同一水位，全部成功或全不变",
+);
 
 /// The three.
 pub const COMMANDS: &[&Command] = &[
@@ -23,7 +34,7 @@ pub const COMMANDS: &[&Command] = &[
         names: &["pin"],
         usage: "table snapshot | tag:x | ts '…' | wm:… | commit user:id | latest",
         task: Task::Pin,
-        about: "read a table at one snapshot from now on",
+        about: both("read a table at one snapshot from now on", "从现在起固定读取表的某个快照"),
         detail: DETAIL,
         argument: Argument::Version,
         run: pin,
@@ -32,8 +43,8 @@ pub const COMMANDS: &[&Command] = &[
         names: &["unpin"],
         usage: "table | all",
         task: Task::Pin,
-        about: "read a table at its latest snapshot again",
-        detail: "",
+        about: both("read a table at its latest snapshot again", "取消固定，重新读最新快照"),
+        detail: Text::NONE,
         argument: Argument::Table,
         run: unpin,
     },
@@ -41,8 +52,8 @@ pub const COMMANDS: &[&Command] = &[
         names: &["pins"],
         usage: "",
         task: Task::Pin,
-        about: "pins of the session and whether they are kept",
-        detail: "",
+        about: both("pins of the session and whether they are kept", "会话固定了哪些快照，是否仍保留"),
+        detail: Text::NONE,
         argument: Argument::None,
         run: |shell, _| async move { shell.statement("SHOW PINS", Show::LISTING).await }.boxed_local(),
     },
@@ -100,30 +111,17 @@ fn pin(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
         if choice.first().is_some_and(|word| word.starts_with("branch:")) {
             return Err(usage("a branch is a table of its own: read t$branch_x, or pin that"));
         }
-        for table in tables.split(',').filter(|t| !t.is_empty()) {
-            let latest =
-                choice.is_empty() || choice.len() == 1 && choice.iter().all(|w| w.eq_ignore_ascii_case("latest"));
-            let sql = if latest {
-                let sql = format!(
-                    "SELECT snapshot_id FROM {} ORDER BY 1 DESC LIMIT 1",
-                    super::super::names::system_table(table, "snapshots")?
-                );
-                let (_, batches, _) = shell.collect(&sql, 1).await?;
-                let mut id = String::new();
-                match batches.iter().find(|batch| batch.num_rows() > 0) {
-                    Some(batch) => {
-                        super::super::render::value::text(batch.column(0), 0, shell.times(), &mut id)
-                            .map_err(|e| usage(e.to_string()))?;
-                    }
-                    None => return Err(usage(format!("{table} has no snapshot yet"))),
-                }
-                format!("PIN TABLE {table} AT (VERSION => {id})")
-            } else {
-                let (word, selector) = selector(choice)?;
-                format!("PIN TABLE {table} {word} ({selector})")
-            };
-            shell.statement(&sql, Show::default()).await?;
-        }
+        let tables: Vec<&str> = tables.split(',').filter(|t| !t.is_empty()).collect();
+        let latest = choice.is_empty() || choice.len() == 1 && choice.iter().all(|w| w.eq_ignore_ascii_case("latest"));
+        let clause = if latest {
+            String::new()
+        } else {
+            let (word, selector) = selector(choice)?;
+            format!(" {word} ({selector})")
+        };
+        // one statement: all or none
+        let several = if tables.len() > 1 { "S" } else { "" };
+        shell.statement(&format!("PIN TABLE{several} {}{clause}", tables.join(", ")), Show::default()).await?;
         Ok(())
     }
     .boxed_local()

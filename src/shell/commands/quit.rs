@@ -5,6 +5,7 @@ use futures::future::{FutureExt, LocalBoxFuture};
 use super::{Argument, Call, Command, Task, usage};
 use crate::error::Result;
 use crate::shell::exit;
+use crate::shell::language::{Text, both};
 use crate::shell::state::Shell;
 
 /// `\q`
@@ -12,8 +13,8 @@ pub const QUIT: Command = Command {
     names: &["q", "quit", "exit"],
     usage: "[code]",
     task: Task::Shell,
-    about: "leave, with an exit code if you like; so does Ctrl-D",
-    detail: "",
+    about: both("leave, with an exit code if you like; so does Ctrl-D", "退出，可给退出码；Ctrl-D 也可以"),
+    detail: Text::NONE,
     argument: Argument::None,
     run,
 };

@@ -1,22 +1,25 @@
-//! How results look: `\format`, `\x`, `\null`, `\timing`, `\pager`, `\quiet`, `\timeout`, and `\show` that lists it.
+//! How results look: `\format`, `\x`, `\null`, `\timing`, `\pager`, `\quiet`, `\timeout`, `\lang`, and `\show` that lists it.
 
+use clap::ValueEnum;
 use futures::future::{FutureExt, LocalBoxFuture};
 
 use super::{Argument, Call, Command, Task, switch, usage};
 use crate::error::Result;
 use crate::shell::args::duration;
-use crate::shell::output::Paging;
-use crate::shell::render::{Expanded, Format};
+use crate::shell::language::{Language, Text, both, told};
+use crate::shell::pager::Paging;
+use crate::shell::render::width::bytes;
+use crate::shell::render::{Decimals, Expanded, Format};
 use crate::shell::state::Shell;
 
 macro_rules! setting {
-    ($names:expr, $usage:expr, $argument:expr, $about:expr, $set:expr) => {
+    ($names:expr, $usage:expr, $argument:expr, $en:expr, $zh:expr, $set:expr) => {
         &Command {
             names: $names,
             usage: $usage,
             task: Task::Display,
-            about: $about,
-            detail: "",
+            about: both($en, $zh),
+            detail: Text::NONE,
             argument: $argument,
             run: |shell, call| apply(shell, call, $set),
         }
@@ -27,29 +30,53 @@ macro_rules! setting {
 pub const COMMANDS: &[&Command] = &[
     setting!(
         &["format", "mode"],
-        "table|csv|tsv|json|ndjson|markdown|vertical",
-        Argument::Words(&["table", "csv", "tsv", "json", "ndjson", "markdown", "vertical"]),
+        "table|csv|tsv|json|ndjson|markdown|vertical|arrow|parquet",
+        Argument::Words(&["table", "csv", "tsv", "json", "ndjson", "markdown", "vertical", "arrow", "parquet"]),
         "format of results",
+        "结果的格式",
         format
     ),
-    setting!(&["x"], "on|off|auto", Argument::Words(&["on", "off", "auto"]), "records in place of a grid", expanded),
-    setting!(&["null"], "text", Argument::None, "what stands for NULL in tables", null),
+    setting!(
+        &["x"],
+        "on|off|auto",
+        Argument::Words(&["on", "off", "auto"]),
+        "records in place of a grid",
+        "竖排记录代替表格",
+        expanded
+    ),
+    setting!(&["null"], "text", Argument::None, "what stands for NULL in tables", "表格里 NULL 的写法", null),
     setting!(
         &["timing"],
         "[on|off]",
         Argument::Words(&["on", "off"]),
         "tell the time: plan, manifests, read, merge",
+        "显示耗时：计划、清单、读取、合并",
         timing
     ),
-    setting!(&["pager"], "[on|off]", Argument::Words(&["on", "off"]), "page what does not fit the screen", pager),
-    setting!(&["quiet"], "[on|off]", Argument::Words(&["on", "off"]), "tell neither pins nor row counts", quiet),
-    setting!(&["timeout"], "time|off", Argument::None, "time a statement gets", timeout),
+    setting!(
+        &["pager"],
+        "[on|off]",
+        Argument::Words(&["on", "off"]),
+        "page what does not fit the screen",
+        "屏幕放不下时分页",
+        pager
+    ),
+    setting!(
+        &["quiet"],
+        "[on|off]",
+        Argument::Words(&["on", "off"]),
+        "tell neither pins nor row counts",
+        "不显示快照与行数",
+        quiet
+    ),
+    setting!(&["timeout"], "time|off", Argument::None, "time a statement gets", "每条语句的时限", timeout),
+    setting!(&["lang"], "[en|zh]", Argument::Words(&["en", "zh"]), "language of the shell", "界面语言", language),
     &Command {
         names: &["show"],
         usage: "",
         task: Task::Display,
-        about: "all settings",
-        detail: "",
+        about: both("all settings", "所有设置"),
+        detail: Text::NONE,
         argument: Argument::None,
         run: show,
     },
@@ -72,7 +99,8 @@ fn format(shell: &mut Shell, word: &str) -> Result<String> {
         shell.settings.format =
             Format::parse(word).ok_or_else(|| usage(format!("there is no format {word:?}: {names}")))?;
     }
-    Ok(format!("format is {}", shell.settings.format.name()))
+    let name = shell.settings.format.name();
+    Ok(told!(shell.settings.language, "format is {name}", "格式为 {name}", name = name))
 }
 
 fn expanded_name(expanded: Expanded) -> &'static str {
@@ -91,12 +119,13 @@ fn expanded(shell: &mut Shell, word: &str) -> Result<String> {
         word if switch(word)? => Expanded::On,
         _ => Expanded::Off,
     };
-    Ok(format!("records are {}", expanded_name(shell.settings.expanded)))
+    let how = expanded_name(shell.settings.expanded);
+    Ok(told!(shell.settings.language, "records are {how}", "竖排为 {how}", how = how))
 }
 
 fn null(shell: &mut Shell, word: &str) -> Result<String> {
     shell.settings.null = word.to_string();
-    Ok(format!("NULL is shown as '{word}'"))
+    Ok(told!(shell.settings.language, "NULL is shown as '{word}'", "NULL 显示为 '{word}'", word = word))
 }
 
 /// On, off, or the other way round.
@@ -110,18 +139,21 @@ fn on_off(on: bool) -> &'static str {
 
 fn timing(shell: &mut Shell, word: &str) -> Result<String> {
     shell.settings.timing = toggled(shell.settings.timing, word)?;
-    Ok(format!("timing is {}", on_off(shell.settings.timing)))
+    let how = on_off(shell.settings.timing);
+    Ok(told!(shell.settings.language, "timing is {how}", "耗时为 {how}", how = how))
 }
 
 fn pager(shell: &mut Shell, word: &str) -> Result<String> {
     let on = toggled(shell.settings.paging == Paging::Auto, if word == "auto" { "on" } else { word })?;
     shell.settings.paging = if on { Paging::Auto } else { Paging::Off };
-    Ok(format!("pager is {}", on_off(on)))
+    let how = on_off(on);
+    Ok(told!(shell.settings.language, "pager is {how}", "分页为 {how}", how = how))
 }
 
 fn quiet(shell: &mut Shell, word: &str) -> Result<String> {
     shell.settings.quiet = toggled(shell.settings.quiet, word)?;
-    Ok(format!("quiet is {}", on_off(shell.settings.quiet)))
+    let how = on_off(shell.settings.quiet);
+    Ok(told!(shell.settings.language, "quiet is {how}", "安静为 {how}", how = how))
 }
 
 fn timeout(shell: &mut Shell, word: &str) -> Result<String> {
@@ -134,36 +166,61 @@ fn timeout(shell: &mut Shell, word: &str) -> Result<String> {
 
 fn timeout_text(shell: &Shell) -> String {
     match shell.settings.timeout {
-        Some(limit) => format!("a statement gets {} s", limit.as_secs_f64()),
-        None => "a statement gets all the time it takes".to_string(),
+        Some(limit) => {
+            let n = limit.as_secs_f64();
+            told!(shell.settings.language, "a statement gets {n} s", "每条语句限 {n} 秒", n = n)
+        }
+        None => told!(shell.settings.language, "a statement gets all the time it takes", "语句没有时限"),
     }
+}
+
+fn language(shell: &mut Shell, word: &str) -> Result<String> {
+    if !word.is_empty() {
+        shell.settings.language =
+            Language::from_str(word, true).map_err(|_| usage(format!("{word:?} is neither en nor zh")))?;
+    }
+    Ok(told!(shell.settings.language, "language is en", "语言为 zh"))
+}
+
+fn limit(value: usize, language: Language, shown: impl Fn(usize) -> String) -> String {
+    if value == 0 { told!(language, "no limit", "不限") } else { shown(value) }
 }
 
 fn show(shell: &mut Shell, _: Call) -> LocalBoxFuture<'_, Result<()>> {
     async move {
         let settings = &shell.settings;
-        let memory = shell.config.memory_limit.map_or("no limit".to_string(), super::super::render::width::bytes);
-        let rows = settings.rows.map_or("all".to_string(), |rows| rows.to_string());
-        let output = shell.output.as_ref().map_or("standard output".to_string(), |o| o.path().display().to_string());
-        let lines = [
-            ("warehouse", shell.session.warehouse().url().to_string()),
-            ("database", shell.session.database()),
-            ("time zone", shell.session.time_zone()),
-            ("pins", shell.session.session_pins().len().to_string()),
-            ("autopin", on_off(settings.autopin).to_string()),
-            ("format", settings.format.name()),
-            ("records", expanded_name(settings.expanded).to_string()),
-            ("null", format!("'{}'", settings.null)),
-            ("rows of a table on a terminal", rows),
-            ("cell width", settings.cell_width.to_string()),
-            ("timing", on_off(settings.timing).to_string()),
-            ("pager", on_off(settings.paging == Paging::Auto).to_string()),
-            ("quiet", on_off(settings.quiet).to_string()),
-            ("memory", memory),
-            ("timeout", timeout_text(shell)),
-            ("output", output),
+        let language = settings.language;
+        let rows = settings.rows.map_or_else(|| told!(language, "all", "全部"), |rows| rows.to_string());
+        let screen = || told!(language, "standard output", "标准输出");
+        let output = shell.output.as_ref().map_or_else(screen, |o| o.name().to_string());
+        let (max_files, max_bytes) = shell.session.read_limits();
+        let decimals = if settings.decimals == Decimals::Number { "number" } else { "string" };
+        let lines: [(Text, String); 22] = [
+            (both("warehouse", "仓库"), shell.session.warehouse().url().to_string()),
+            (both("database", "库"), shell.session.database()),
+            (both("time zone", "时区"), shell.session.time_zone()),
+            (both("pins", "固定"), shell.session.session_pins().len().to_string()),
+            (both("autopin", "自动固定"), on_off(settings.autopin).to_string()),
+            (both("format", "格式"), settings.format.name()),
+            (both("records", "竖排"), expanded_name(settings.expanded).to_string()),
+            (both("null", "NULL 写法"), format!("'{}'", settings.null)),
+            (both("rows of a table on a terminal", "终端表格行数"), rows),
+            (both("cell width", "单元格宽度"), settings.cell_width.to_string()),
+            (both("ascii", "ASCII 边框"), on_off(settings.ascii).to_string()),
+            (both("decimals in json", "JSON 小数"), decimals.to_string()),
+            (both("json meta", "JSON 元信息"), on_off(settings.json_meta).to_string()),
+            (both("timing", "耗时"), on_off(settings.timing).to_string()),
+            (both("pager", "分页"), on_off(settings.paging == Paging::Auto).to_string()),
+            (both("quiet", "安静"), on_off(settings.quiet).to_string()),
+            (both("memory", "内存"), limit(shell.config.memory_limit.unwrap_or(0), language, bytes)),
+            (both("timeout", "时限"), timeout_text(shell)),
+            (both("files a statement may read", "文件上限"), limit(max_files, language, |n| n.to_string())),
+            (both("bytes a statement may read", "字节上限"), limit(max_bytes, language, bytes)),
+            (both("language", "语言"), told!(language, "en", "zh")),
+            (both("output", "输出"), output),
         ];
-        let lines: Vec<String> = lines.into_iter().map(|(name, value)| format!("{name}: {value}")).collect();
+        let named = |(name, value): (Text, String)| format!("{}: {value}", name.of(language));
+        let lines: Vec<String> = lines.into_iter().map(named).collect();
         shell.say(&lines)
     }
     .boxed_local()

@@ -6,6 +6,7 @@ use super::{Argument, Call, Command, Task};
 use crate::error::Result;
 use crate::shell::demo::TOUR;
 use crate::shell::execute::Show;
+use crate::shell::language::{Text, both};
 use crate::shell::state::Shell;
 
 /// `\tour`
@@ -13,8 +14,8 @@ pub const TOUR_COMMAND: Command = Command {
     names: &["tour"],
     usage: "",
     task: Task::Shell,
-    about: "ten statements through the demo warehouse (lakepin demo)",
-    detail: "",
+    about: both("ten statements through the demo warehouse (lakepin demo)", "用十条语句走一遍演示仓库（lakepin demo）"),
+    detail: Text::NONE,
     argument: Argument::None,
     run,
 };

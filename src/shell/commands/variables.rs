@@ -4,6 +4,7 @@ use futures::future::{FutureExt, LocalBoxFuture};
 
 use super::{Argument, Call, Command, Task, switch, usage};
 use crate::error::Result;
+use crate::shell::language::{Text, both, same};
 use crate::shell::render::value::text;
 use crate::shell::state::Shell;
 
@@ -13,9 +14,18 @@ pub const COMMANDS: &[&Command] = &[
         names: &["set"],
         usage: "[name [value]]",
         task: Task::Run,
-        about: "set a variable for :name, :'name' and :\"name\"; without arguments, list them",
-        detail: "\\set id 3\nselect * from t version as of :id\n\
-                 \\set autopin on    the first reading of a table pins it for the session",
+        about: both(
+            "set a variable for :name, :'name' and :\"name\"; without arguments, list them",
+            "设置变量，用 :name、:'name'、:\"name\" 引用；不带参数则列出",
+        ),
+        detail: both(
+            "\\set id 3\nselect * from t version as of :id\n\
+             \\set autopin on    the first reading of a table pins it for the session\n\
+             \\set rows 100, \\set cell_width 0, \\set ascii on: how tables look",
+            "\\set id 3\nselect * from t version as of :id\n\
+             \\set autopin on    第一次读到的快照在本会话固定\n\
+             \\set rows 100、\\set cell_width 0、\\set ascii on：表格的样子",
+        ),
         argument: Argument::None,
         run: set,
     },
@@ -23,8 +33,8 @@ pub const COMMANDS: &[&Command] = &[
         names: &["unset"],
         usage: "name",
         task: Task::Run,
-        about: "forget a variable",
-        detail: "",
+        about: both("forget a variable", "删除变量"),
+        detail: Text::NONE,
         argument: Argument::None,
         run: unset,
     },
@@ -32,8 +42,11 @@ pub const COMMANDS: &[&Command] = &[
         names: &["gset"],
         usage: "[prefix]",
         task: Task::Run,
-        about: "run the statement before it and keep the columns of its one row as variables",
-        detail: "select max(snapshot_id) as id from t$snapshots \\gset last_\n\\echo :last_id",
+        about: both(
+            "run the statement before it and keep the columns of its one row as variables",
+            "执行前面的语句，把唯一一行的各列存为变量",
+        ),
+        detail: same("select max(snapshot_id) as id from t$snapshots \\gset last_\n\\echo :last_id"),
         argument: Argument::None,
         run: gset,
     },
@@ -90,7 +103,7 @@ fn gset(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
     async move {
         let prefix = call.words(&shell.variables).first().cloned().unwrap_or_default();
         let Some(sql) = shell.last_query.clone() else { return Err(usage("which statement?")) };
-        let (schema, batches, _) = shell.collect(&sql, 1).await?;
+        let (schema, batches, _) = shell.collect_sql(&sql, 1).await?;
         let Some(batch) = batches.iter().find(|batch| batch.num_rows() > 0) else {
             return Err(usage("the statement answers no row"));
         };

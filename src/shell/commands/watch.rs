@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
+use datafusion::execution::context::SessionContext;
 use futures::future::{FutureExt, LocalBoxFuture};
 
 use super::{Argument, Call, Command, Task, switch, usage};
@@ -11,21 +12,33 @@ use crate::error::{Error, Result};
 use crate::shell::args::duration;
 use crate::shell::execute::{Answer, Show};
 use crate::shell::interrupt::interrupted;
+use crate::shell::language::{Language, both, told};
 use crate::shell::render::value::text;
 use crate::shell::state::Shell;
+use crate::shell::variables::replaced;
 
 /// Rows of a watched statement, at most.
 const ROWS: usize = 1000;
 
+/// Changes told of one turn.
+const CHANGES: usize = 12;
+
 /// `\watch`
 pub const WATCH: Command = Command {
     names: &["watch"],
-    usage: "[seconds] [times] [--until-change | --until 'query']",
+    usage: "[seconds] [times] [--until-change | --until 'condition']",
     task: Task::Run,
-    about: "run the last statement every few seconds, telling what changed",
-    detail: "select count(*) from t; \\watch 2\nselect count(*) from t \\watch 1 10\n\
-             \\watch 5 --until-change            ends when the answer changes\n\
-             \\watch 5 --until 'select count(*) > 10 from t'",
+    about: both("run the last statement every few seconds, telling what changed", "每隔几秒重跑上一条语句，并指出变化"),
+    detail: both(
+        "select count(*) from t; \\watch 2\nselect count(*) from t \\watch 1 10\n\
+         \\watch 5 --until-change            ends when the answer changes\n\
+         \\watch 5 --until 'n > 10'          ends when it is true of a row of the answer\n\
+         \\watch 5 --until 'select …'        ends when that query answers true",
+        "select count(*) from t; \\watch 2\nselect count(*) from t \\watch 1 10\n\
+         \\watch 5 --until-change            结果变化时结束\n\
+         \\watch 5 --until 'n > 10'          结果中有一行满足时结束\n\
+         \\watch 5 --until 'select …'        该查询为真时结束",
+    ),
     argument: Argument::Words(&["--until-change", "--until"]),
     run,
 };
@@ -44,7 +57,7 @@ fn plan(words: &[String]) -> Result<Plan> {
     while let Some(word) = words.next() {
         match word.as_str() {
             "--until-change" => plan.until_change = true,
-            "--until" => plan.until = Some(words.next().cloned().ok_or_else(|| usage("write --until 'query'"))?),
+            "--until" => plan.until = Some(words.next().cloned().ok_or_else(|| usage("write --until 'condition'"))?),
             word if numbers == 0 => {
                 plan.every = duration(word).map_err(usage)?;
                 numbers += 1;
@@ -67,7 +80,11 @@ fn run(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
         let mut turn = 0;
         loop {
             turn += 1;
-            let (schema, batches, pins) = shell.collect(&sql, ROWS).await?;
+            let (schema, batches, pins) = match shell.collect_sql(&sql, ROWS).await {
+                // the end of watching, not a failure of it
+                Err(error) if error.code() == "Interrupted" && shell.interactive => return Ok(()),
+                answer => answer?,
+            };
             let cells = cells(shell, &batches)?;
             let snapshots: Vec<String> = pins
                 .iter()
@@ -76,24 +93,24 @@ fn run(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
                     None => format!("{}@empty", pin.table),
                 })
                 .collect();
-            let mut lines = vec![format!("turn {turn}: {}", snapshots.join(", "))];
+            let (language, tables) = (shell.settings.language, snapshots.join(", "));
+            let mut lines =
+                vec![told!(language, "turn {turn}: {tables}", "第 {turn} 次：{tables}", turn = turn, tables = tables)];
             if let Some(last) = &last {
-                lines.push(change(&schema, last, &cells));
+                lines.push(change(&schema, last, &cells, language));
             }
             let changed = last.as_ref().is_some_and(|last| *last != cells);
+            let until = match &plan.until {
+                Some(until) => holds(shell, until, &batches).await?,
+                None => false,
+            };
             let answer = Answer::of_batches(schema, batches)?;
             shell.say(&lines)?;
             // the pager would wait for a key
-            shell.present(answer, Show { page: false, cap: true, footer: false, expanded: None }).await?;
+            shell.present(answer, Show { page: false, footer: false, ..Show::default() }).await?;
             last = Some(cells);
-            if plan.until_change && changed || plan.times.is_some_and(|times| turn >= times) {
+            if until || plan.until_change && changed || plan.times.is_some_and(|times| turn >= times) {
                 return Ok(());
-            }
-            if let Some(until) = &plan.until {
-                let (_, batches, _) = shell.collect(until, 1).await?;
-                if holds(shell, &batches)? {
-                    return Ok(());
-                }
             }
             let running = shell.interrupts.running();
             tokio::select! {
@@ -125,28 +142,47 @@ fn cells(shell: &Shell, batches: &[RecordBatch]) -> Result<Vec<Vec<String>>> {
     Ok(rows)
 }
 
-fn holds(shell: &Shell, batches: &[RecordBatch]) -> Result<bool> {
-    match cells(shell, batches)?.as_slice() {
-        [row] if row.len() == 1 => switch(row.first().map(String::as_str).unwrap_or_default()),
-        _ => Err(usage("--until needs a query of one value, true or false")),
+/// Whether the end is there: a query that answers true, or a condition that holds for a row of the answer.
+async fn holds(shell: &mut Shell, until: &str, batches: &[RecordBatch]) -> Result<bool> {
+    let first = until.trim_start_matches(['(', ' ']).split_whitespace().next().unwrap_or_default();
+    if ["select", "with", "values"].iter().any(|word| first.eq_ignore_ascii_case(word)) {
+        let (_, batches, _) = shell.collect(until, 1).await?;
+        return match cells(shell, &batches)?.as_slice() {
+            [row] if row.len() == 1 => switch(row.first().map(String::as_str).unwrap_or_default()),
+            _ => Err(usage("--until needs a query of one value, true or false, or a condition over the answer")),
+        };
     }
+    // over the answer itself: asking again could meet another snapshot
+    let (until, batches) = (replaced(until, &shell.variables), batches.to_vec());
+    shell
+        .under_guard(async move {
+            if batches.is_empty() {
+                return Ok(false);
+            }
+            let context = SessionContext::new();
+            let rows = context.read_batches(batches)?;
+            let condition = context.parse_sql_expr(&until, rows.schema())?;
+            Ok(rows.filter(condition)?.count().await? > 0)
+        })
+        .await
 }
 
 /// What changed since the last turn.
-fn change(schema: &SchemaRef, before: &[Vec<String>], now: &[Vec<String>]) -> String {
+fn change(schema: &SchemaRef, before: &[Vec<String>], now: &[Vec<String>], language: Language) -> String {
     if before == now {
-        return "no change".to_string();
+        return told!(language, "no change", "没有变化");
     }
     let mut parts = Vec::new();
     if before.len() != now.len() {
-        parts.push(format!("rows {} → {}", before.len(), now.len()));
+        parts.push(told!(language, "rows {a} → {b}", "行数 {a} → {b}", a = before.len(), b = now.len()));
     }
     for (row, (old, new)) in before.iter().zip(now).enumerate() {
         for ((field, old), new) in schema.fields().iter().zip(old).zip(new) {
             if old == new {
                 continue;
             }
-            let place = if now.len() == 1 { String::new() } else { format!("row {} ", row + 1) };
+            let place =
+                if now.len() == 1 { String::new() } else { told!(language, "row {n} ", "第 {n} 行 ", n = row + 1) };
             let difference = match (old.parse::<i128>(), new.parse::<i128>()) {
                 (Ok(old), Ok(new)) => new.checked_sub(old),
                 _ => None,
@@ -161,8 +197,8 @@ fn change(schema: &SchemaRef, before: &[Vec<String>], now: &[Vec<String>]) -> St
             parts.push(format!("{place}{} {old} → {new}{delta}", field.name()));
         }
     }
-    parts.truncate(12);
-    format!("changed: {}", parts.join("; "))
+    parts.truncate(CHANGES);
+    told!(language, "changed: {parts}", "变化：{parts}", parts = parts.join("; "))
 }
 
 #[cfg(test)]
@@ -180,9 +216,12 @@ mod tests {
     #[test]
     fn change_tells_the_difference() {
         let schema = Arc::new(Schema::new(vec![Field::new("n", DataType::Int64, true)]));
-        assert_eq!(change(&schema, &rows(&["3"]), &rows(&["3"])), "no change");
-        assert_eq!(change(&schema, &rows(&["3"]), &rows(&["5"])), "changed: n 3 → 5 (+2)");
-        assert_eq!(change(&schema, &rows(&["a"]), &rows(&["b", "c"])), "changed: rows 1 → 2; row 1 n a → b");
+        assert_eq!(change(&schema, &rows(&["3"]), &rows(&["3"]), Language::En), "no change");
+        assert_eq!(change(&schema, &rows(&["3"]), &rows(&["5"]), Language::En), "changed: n 3 → 5 (+2)");
+        assert_eq!(
+            change(&schema, &rows(&["a"]), &rows(&["b", "c"]), Language::En),
+            "changed: rows 1 → 2; row 1 n a → b"
+        );
     }
 
     #[test]

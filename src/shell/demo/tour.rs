@@ -1,5 +1,7 @@
 //! The ten statements that tell the night of 2026-04-16.
 
+use crate::shell::language::{Text, both};
+
 /// A sentence, then what shows it: a statement or a backslash command.
 pub const TOUR: &[(&str, &str)] = &[
     (
@@ -53,7 +55,8 @@ pub const TOUR: &[(&str, &str)] = &[
 ];
 
 /// What greets in the shell.
-pub const WELCOME: &str = "\
+pub const WELCOME: Text = both(
+    "\
 A night of payments, 2026-04-16 (+08:00), in database pay: dwd_pay_success and dwd_order_status.
   \\ds dwd_pay_success                      the commits: a failover, a late commit, a repair, a compaction
   select dt, count(*), sum(amount) from dwd_pay_success group by dt;
@@ -62,4 +65,15 @@ A night of payments, 2026-04-16 (+08:00), in database pay: dwd_pay_success and d
   select * from dwd_pay_success timestamp as of '2026-04-16 10:00:00' limit 5;
   explain files select * from dwd_pay_success where dt = '2026-04-16';
 The whole tour: \\tour. Help: \\?
-";
+",
+    "\
+支付的一夜，2026-04-16（+08:00），库 pay：dwd_pay_success 与 dwd_order_status。
+  \\ds dwd_pay_success                      提交：一次故障切换、一次迟到、一次修数、一次合并
+  select dt, count(*), sum(amount) from dwd_pay_success group by dt;
+  \\counts dwd_pay_success@v4               重放的行去了哪里
+  \\pin dwd_pay_success tag:after-repair    从现在起读这个快照；\\unpin all 取消
+  select * from dwd_pay_success timestamp as of '2026-04-16 10:00:00' limit 5;
+  explain files select * from dwd_pay_success where dt = '2026-04-16';
+完整导览：\\tour。帮助：\\?
+",
+);

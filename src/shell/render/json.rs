@@ -1,4 +1,5 @@
-//! Objects: one array of them, or one a line. 64-bit integers are numbers, decimals strings at full scale, NaN null,
+//! Objects: one array of them, or one a line. 64-bit integers are numbers, decimals strings at full scale (numbers with
+//! every digit when asked), NaN null,
 //! infinities `"Infinity"`, maps arrays of pairs. A column name that occurs twice gets `_2`, so no value is lost.
 
 use std::collections::HashSet;
@@ -7,8 +8,8 @@ use std::io::{self, Write};
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 
-use super::Renderer;
 use super::value::{json, string};
+use super::{Decimals, Renderer};
 
 /// Rows as objects.
 pub struct Json {
@@ -16,17 +17,18 @@ pub struct Json {
     lines: bool,
     rows: u64,
     text: String,
+    decimals: Decimals,
 }
 
 impl Json {
     /// One array.
-    pub fn array(schema: &SchemaRef) -> Self {
-        Self { keys: keys(schema), lines: false, rows: 0, text: String::new() }
+    pub fn array(schema: &SchemaRef, decimals: Decimals) -> Self {
+        Self { keys: keys(schema), lines: false, rows: 0, text: String::new(), decimals }
     }
 
     /// One object a line.
-    pub fn lines(schema: &SchemaRef) -> Self {
-        Self { lines: true, ..Self::array(schema) }
+    pub fn lines(schema: &SchemaRef, decimals: Decimals) -> Self {
+        Self { lines: true, ..Self::array(schema, decimals) }
     }
 }
 
@@ -68,7 +70,7 @@ impl Renderer for Json {
                     self.text.push(',');
                 }
                 self.text.push_str(key);
-                json(column.as_ref(), row, &mut self.text)?;
+                json(column.as_ref(), row, self.decimals, &mut self.text)?;
             }
             self.text.push('}');
             if self.lines {

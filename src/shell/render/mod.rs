@@ -8,12 +8,15 @@
 //! | `table` | a grid that fits the terminal, or records when it does not |
 //! | `vertical` | one line a column |
 //! | `csv` (and tsv), `json` (and ndjson), `markdown` | what the name says |
+//! | `arrow`, `parquet` | what the name says, for programs |
 //! | `blocks` | plans and other texts of several lines |
 
+mod arrow;
 mod blocks;
 mod csv;
 mod json;
 mod markdown;
+mod parquet;
 mod table;
 pub mod value;
 mod vertical;
@@ -21,9 +24,9 @@ pub mod width;
 
 use std::io::{self, Write};
 
-use arrow::array::RecordBatch;
-use arrow::array::timezone::Tz;
-use arrow::datatypes::SchemaRef;
+use ::arrow::array::RecordBatch;
+use ::arrow::array::timezone::Tz;
+use ::arrow::datatypes::SchemaRef;
 use clap::ValueEnum;
 
 pub use table::{Expanded, Limits};
@@ -45,12 +48,31 @@ pub enum Format {
     Markdown,
     /// One line a column.
     Vertical,
+    /// A stream of Arrow's interprocess format.
+    Arrow,
+    /// A Parquet file.
+    Parquet,
+}
+
+/// Decimals in JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Decimals {
+    /// Strings: no reader rounds them.
+    #[default]
+    String,
+    /// Numbers, every digit written.
+    Number,
 }
 
 impl Format {
     /// Whether standard output holds rows only.
     pub fn is_data(self) -> bool {
-        matches!(self, Self::Csv | Self::Tsv | Self::Json | Self::Ndjson)
+        matches!(self, Self::Csv | Self::Tsv | Self::Json | Self::Ndjson) || self.is_binary()
+    }
+
+    /// Whether it is no text.
+    pub fn is_binary(self) -> bool {
+        matches!(self, Self::Arrow | Self::Parquet)
     }
 
     /// The name users type.
@@ -82,11 +104,20 @@ pub struct Style {
     pub ascii: bool,
     /// Display cells after which a cell of a table is cut, 0 for never.
     pub cell_width: usize,
+    /// Decimals in JSON.
+    pub decimals: Decimals,
 }
 
 impl Default for Style {
     fn default() -> Self {
-        Self { null: "NULL".to_string(), zone: None, color: false, ascii: false, cell_width: 60 }
+        Self {
+            null: "NULL".to_string(),
+            zone: None,
+            color: false,
+            ascii: false,
+            cell_width: 60,
+            decimals: Decimals::String,
+        }
     }
 }
 
@@ -110,20 +141,28 @@ pub fn renderer(format: Format, schema: &SchemaRef, style: &Style, limits: Limit
         }
         Format::Csv => Box::new(csv::Delimited::csv(schema)),
         Format::Tsv => Box::new(csv::Delimited::tsv(schema)),
-        Format::Json => Box::new(json::Json::array(schema)),
-        Format::Ndjson => Box::new(json::Json::lines(schema)),
+        Format::Json => Box::new(json::Json::array(schema, style.decimals)),
+        Format::Ndjson => Box::new(json::Json::lines(schema, style.decimals)),
         Format::Markdown => Box::new(markdown::Markdown::new(schema, style.clone())),
+        Format::Arrow => Box::new(arrow::Arrow::new(schema)),
+        Format::Parquet => Box::new(parquet::Parquet::new(schema)),
     }
 }
 
 /// A whole small result as text.
 #[cfg(test)]
 pub fn to_text(format: Format, batches: &[RecordBatch], style: &Style, limits: Limits) -> String {
+    String::from_utf8(to_bytes(format, batches, style, limits)).unwrap()
+}
+
+/// A whole small result.
+#[cfg(test)]
+pub fn to_bytes(format: Format, batches: &[RecordBatch], style: &Style, limits: Limits) -> Vec<u8> {
     let schema = batches[0].schema();
     let mut renderer = renderer(format, &schema, style, limits);
     let mut out = Vec::new();
     renderer.begin(&mut out).unwrap();
     batches.iter().for_each(|batch| renderer.batch(batch, &mut out).unwrap());
     renderer.end(&mut out).unwrap();
-    String::from_utf8(out).unwrap()
+    out
 }

@@ -1,6 +1,7 @@
 //! A grid of rows, as wide as what it holds. On a terminal only the first and last rows of a long result are shown,
 //! and records take the place of a grid that does not fit.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::io::{self, Write};
 
@@ -9,7 +10,7 @@ use arrow::datatypes::SchemaRef;
 
 use super::value::{Times, is_numeric, text};
 use super::vertical::{Records, VALUE_WIDTH};
-use super::width::{escaped, fitted, grouped, width};
+use super::width::{clipped, escaped, fitted, grouped, width};
 use super::{Renderer, Style};
 
 /// Rows measured for the widths of a grid without cap.
@@ -35,12 +36,17 @@ pub struct Limits {
     pub width: Option<usize>,
     /// Records or a grid.
     pub expanded: Expanded,
+    /// Whether texts may be cut so that a grid fits the terminal.
+    pub shrink: bool,
 }
+
+/// Cells that a column of texts keeps when it is cut.
+const SHRUNK: usize = 12;
 
 impl Limits {
     /// No limits: not a terminal.
     #[cfg(test)]
-    pub const NONE: Self = Self { rows: None, width: None, expanded: Expanded::Auto };
+    pub const NONE: Self = Self { rows: None, width: None, expanded: Expanded::Auto, shrink: false };
 }
 
 /// One cell, ready to show.
@@ -51,6 +57,14 @@ pub struct Cell {
 }
 
 impl Cell {
+    /// The cell in a column of this width.
+    fn within(&self, wide: usize) -> Cow<'_, Self> {
+        if width(&self.text) <= wide {
+            return Cow::Borrowed(self);
+        }
+        Cow::Owned(Self { text: clipped(&self.text, wide), null: self.null })
+    }
+
     /// With colour codes, which take no display cells.
     pub fn shown(&self, style: &Style) -> String {
         if self.null && style.color { format!("\x1b[2m{}\x1b[0m", self.text) } else { self.text.clone() }
@@ -68,6 +82,7 @@ pub struct Row {
 pub struct Table {
     names: Vec<String>,
     right: Vec<bool>,
+    texts: Vec<bool>,
     style: Style,
     limits: Limits,
     rows: u64,
@@ -92,6 +107,7 @@ impl Table {
         Self {
             names: schema.fields().iter().map(|f| escaped(f.name())).collect(),
             right: schema.fields().iter().map(|f| is_numeric(f.data_type())).collect(),
+            texts: schema.fields().iter().map(|f| f.data_type().is_string()).collect(),
             style,
             limits,
             rows: 0,
@@ -154,6 +170,7 @@ impl Table {
         let bar = self.bar();
         let mut line = String::from(bar);
         for ((cell, wide), right) in row.cells.iter().zip(widths).zip(&self.right) {
+            let cell = cell.within(*wide);
             push_cell(&mut line, &cell.shown(&self.style), width(&cell.text), *wide, *right);
             line.push_str(bar);
         }
@@ -202,23 +219,42 @@ impl Table {
         Ok(())
     }
 
+    /// Widths of a grid that fits; None: records are better.
+    fn grid_widths(&self) -> Option<Vec<usize>> {
+        let mut widths = self.measure();
+        match self.limits.expanded {
+            Expanded::On => return None,
+            Expanded::Off => return Some(widths),
+            Expanded::Auto if !self.too_wide(&widths) => return Some(widths),
+            Expanded::Auto => {}
+        }
+        // the widest first, down to what still tells them apart
+        while self.limits.shrink && self.too_wide(&widths) {
+            let least = |at: usize| SHRUNK.max(self.names.get(at).map_or(0, |name| width(name)));
+            let (at, _) = widths
+                .iter()
+                .enumerate()
+                .filter(|(at, wide)| self.texts.get(*at) == Some(&true) && **wide > least(*at))
+                .max_by_key(|(_, wide)| **wide)?;
+            *widths.get_mut(at)? -= 1;
+        }
+        (!self.too_wide(&widths)).then_some(widths)
+    }
+
     /// Writes the measured rows and lets the others follow as they come.
     fn start_flow(&mut self, out: &mut dyn Write) -> io::Result<()> {
-        let widths = self.measure();
-        let records = match self.limits.expanded {
-            Expanded::On => true,
-            Expanded::Off => false,
-            Expanded::Auto => self.too_wide(&widths),
-        };
-        if records {
-            self.records(out)?;
-            self.flow = Flow::Records(Records::new(self.names.clone(), self.style.clone()));
-        } else {
-            self.top(&widths, out)?;
-            for row in &self.head {
-                self.line(row, &widths, out)?;
+        match self.grid_widths() {
+            None => {
+                self.records(out)?;
+                self.flow = Flow::Records(Records::new(self.names.clone(), self.style.clone()));
             }
-            self.flow = Flow::Grid(widths);
+            Some(widths) => {
+                self.top(&widths, out)?;
+                for row in &self.head {
+                    self.line(row, &widths, out)?;
+                }
+                self.flow = Flow::Grid(widths);
+            }
         }
         self.head = Vec::new();
         Ok(())
@@ -297,13 +333,11 @@ impl Renderer for Table {
             Flow::Records(_) => return Ok(()),
             Flow::Measuring => {}
         }
-        let widths = self.measure();
-        let records = match self.limits.expanded {
-            Expanded::On => true,
-            Expanded::Off => false,
-            Expanded::Auto => self.rows > 0 && self.too_wide(&widths),
-        };
-        if records { self.records(out) } else { self.grid(&widths, out) }
+        match self.grid_widths() {
+            None if self.rows > 0 || self.limits.expanded == Expanded::On => self.records(out),
+            None => self.grid(&self.measure(), out),
+            Some(widths) => self.grid(&widths, out),
+        }
     }
 }
 
@@ -347,7 +381,7 @@ mod tests {
 
     #[test]
     fn capped_table_shows_both_ends_and_counts_the_rest() {
-        let limits = Limits { rows: Some(4), width: Some(80), expanded: Expanded::Auto };
+        let limits = Limits { rows: Some(4), width: Some(80), expanded: Expanded::Auto, shrink: false };
         let text = shown(&[batch(7), batch(3), batch(1)], limits);
         let ids: Vec<&str> =
             text.lines().filter(|l| l.starts_with("│ ")).map(|l| l.split_whitespace().nth(1).unwrap()).collect();
@@ -360,11 +394,24 @@ mod tests {
 
     #[test]
     fn too_wide_for_the_terminal_becomes_records() {
-        let limits = Limits { rows: Some(40), width: Some(10), expanded: Expanded::Auto };
+        let limits = Limits { rows: Some(40), width: Some(10), expanded: Expanded::Auto, shrink: false };
         let text = shown(&[batch(2)], limits);
         assert_eq!(text.lines().next().unwrap(), "─[ 1 ]──────────");
         assert!(text.contains("name │ row 2"), "{text}");
         assert!(shown(&[batch(2)], Limits { expanded: Expanded::Off, ..limits }).starts_with('┌'));
+    }
+
+    #[test]
+    fn listing_cuts_its_longest_texts_to_fit() {
+        let ids: ArrayRef = Arc::new(Int64Array::from(vec![1, 2]));
+        let names: ArrayRef = Arc::new(StringArray::from(vec!["a file of some length-0", "short"]));
+        let batch = RecordBatch::try_from_iter([("id", ids), ("file", names)]).unwrap();
+        let limits = |width| Limits { rows: None, width: Some(width), expanded: Expanded::Auto, shrink: true };
+        let text = shown(std::slice::from_ref(&batch), limits(24));
+        assert!(text.contains("│  1 │ a file of some… │\n│  2 │ short           │"), "{text}");
+        assert!(text.lines().all(|line| width(line) == 24), "{text}");
+        // what would tell nothing any more becomes records
+        assert!(shown(&[batch], limits(15)).starts_with("─[ 1 ]"));
     }
 
     #[test]

@@ -17,6 +17,8 @@ use arrow::datatypes::{DataType, TimeUnit};
 use arrow::util::display::array_value_to_string;
 use chrono::{DateTime, NaiveDateTime, Offset, TimeZone};
 
+use super::Decimals;
+
 /// How times are written.
 #[derive(Debug, Clone, Copy)]
 pub struct Times {
@@ -46,14 +48,14 @@ pub fn text(array: &dyn Array, row: usize, times: Times, out: &mut String) -> io
                 return text(values.as_ref(), at, times, out);
             }
         }
-        _ if !scalar(array, row, times, out)? => json(array, row, out)?,
+        _ if !scalar(array, row, times, out)? => json(array, row, Decimals::String, out)?,
         _ => {}
     }
     Ok(true)
 }
 
 /// Appends a cell as JSON.
-pub fn json(array: &dyn Array, row: usize, out: &mut String) -> io::Result<()> {
+pub fn json(array: &dyn Array, row: usize, decimals: Decimals, out: &mut String) -> io::Result<()> {
     if is_null(array, row) {
         out.push_str("null");
         return Ok(());
@@ -79,11 +81,11 @@ pub fn json(array: &dyn Array, row: usize, out: &mut String) -> io::Result<()> {
             json_float(f64::from(value), Some(value), out);
         }
         DataType::Float64 => json_float(array.as_primitive::<Float64Type>().value(row), None, out),
-        DataType::List(_) => json_list(&array.as_list::<i32>().value(row), out)?,
-        DataType::LargeList(_) => json_list(&array.as_list::<i64>().value(row), out)?,
-        DataType::FixedSizeList(..) => json_list(&array.as_fixed_size_list().value(row), out)?,
-        DataType::ListView(_) => json_list(&array.as_list_view::<i32>().value(row), out)?,
-        DataType::LargeListView(_) => json_list(&array.as_list_view::<i64>().value(row), out)?,
+        DataType::List(_) => json_list(&array.as_list::<i32>().value(row), decimals, out)?,
+        DataType::LargeList(_) => json_list(&array.as_list::<i64>().value(row), decimals, out)?,
+        DataType::FixedSizeList(..) => json_list(&array.as_fixed_size_list().value(row), decimals, out)?,
+        DataType::ListView(_) => json_list(&array.as_list_view::<i32>().value(row), decimals, out)?,
+        DataType::LargeListView(_) => json_list(&array.as_list_view::<i64>().value(row), decimals, out)?,
         DataType::Struct(fields) => {
             let columns = array.as_struct().columns();
             out.push('{');
@@ -93,7 +95,7 @@ pub fn json(array: &dyn Array, row: usize, out: &mut String) -> io::Result<()> {
                 }
                 string(field.name(), out);
                 out.push(':');
-                json(column.as_ref(), row, out)?;
+                json(column.as_ref(), row, decimals, out)?;
             }
             out.push('}');
         }
@@ -103,18 +105,21 @@ pub fn json(array: &dyn Array, row: usize, out: &mut String) -> io::Result<()> {
             if let [keys, values] = entries.columns() {
                 for i in 0..entries.len() {
                     out.push_str(if i > 0 { ",[" } else { "[" });
-                    json(keys.as_ref(), i, out)?;
+                    json(keys.as_ref(), i, decimals, out)?;
                     out.push(',');
-                    json(values.as_ref(), i, out)?;
+                    json(values.as_ref(), i, decimals, out)?;
                     out.push(']');
                 }
             }
             out.push(']');
         }
         DataType::Dictionary(..) => match resolve(array, row) {
-            Some((values, at)) => json(values.as_ref(), at, out)?,
+            Some((values, at)) => json(values.as_ref(), at, decimals, out)?,
             None => out.push_str("null"),
         },
+        data_type if decimals == Decimals::Number && data_type.is_decimal() => {
+            scalar(array, row, ISO, out)?;
+        }
         _ => {
             // digits, colons and hex need no escape; what Arrow writes might
             let mut text = String::new();
@@ -167,13 +172,13 @@ fn resolve(array: &dyn Array, row: usize) -> Option<(ArrayRef, usize)> {
     (!values.is_null(at)).then(|| (values.clone(), at))
 }
 
-fn json_list(items: &ArrayRef, out: &mut String) -> io::Result<()> {
+fn json_list(items: &ArrayRef, decimals: Decimals, out: &mut String) -> io::Result<()> {
     out.push('[');
     for i in 0..items.len() {
         if i > 0 {
             out.push(',');
         }
-        json(items.as_ref(), i, out)?;
+        json(items.as_ref(), i, decimals, out)?;
     }
     out.push(']');
     Ok(())
@@ -406,6 +411,14 @@ mod tests {
             let expected: Vec<String> = expected.iter().map(|v| format!("{{\"v\":{v}}}")).collect();
             assert_eq!(found, expected);
         }
+    }
+
+    #[test]
+    fn decimals_are_numbers_when_asked() {
+        let array = Decimal128Array::from(vec![15_000_000_000, -1]).with_precision_and_scale(38, 10).unwrap();
+        let style = Style { decimals: Decimals::Number, ..Style::default() };
+        let text = to_text(Format::Ndjson, &[one(Arc::new(array))], &style, Limits::NONE);
+        assert_eq!(text, "{\"v\":1.5000000000}\n{\"v\":-0.0000000001}\n");
     }
 
     #[test]

@@ -68,6 +68,21 @@ pub fn fitted(text: &str, limit: usize) -> String {
     shown
 }
 
+/// The beginning of a text that fits in `limit` cells with the mark that it goes on.
+pub fn clipped(text: &str, limit: usize) -> String {
+    let mut shown = String::new();
+    let mut cells = 1;
+    for cluster in text.graphemes(true) {
+        cells += width(cluster);
+        if cells > limit {
+            break;
+        }
+        shown.push_str(cluster);
+    }
+    shown.push('…');
+    shown
+}
+
 /// `812 B`, `1.2 kB`, `3.4 MB`.
 #[expect(clippy::cast_precision_loss, reason = "one decimal is shown")]
 pub fn bytes(count: usize) -> String {
@@ -82,6 +97,30 @@ pub fn bytes(count: usize) -> String {
         }
     }
     format!("{:.1} TB", value / 1000.0)
+}
+
+/// A line cut between words where the terminal ends; what follows is set in.
+pub fn wrapped(line: &str, columns: usize) -> String {
+    const INDENT: &str = "     ";
+    if width(line) <= columns || columns < 4 * INDENT.len() {
+        return line.to_string();
+    }
+    let mut out = String::new();
+    let mut used = 0;
+    for (i, word) in line.split(' ').enumerate() {
+        let wide = width(word);
+        if i > 0 && used + 1 + wide > columns {
+            out.push('\n');
+            out.push_str(INDENT);
+            used = INDENT.len();
+        } else if i > 0 {
+            out.push(' ');
+            used += 1;
+        }
+        out.push_str(word);
+        used += wide;
+    }
+    out
 }
 
 /// Digits in groups of three: `59 986 012`.
@@ -121,6 +160,13 @@ mod tests {
         assert_eq!(fitted("订单订单", 5), "订单…(+6 B)");
         assert_eq!(fitted(&"x".repeat(1_000_000), 3), "xxx…(+1000.0 kB)");
         assert_eq!(fitted("abcdefg", 0), "abcdefg");
+    }
+
+    #[test]
+    fn notes_are_cut_between_words() {
+        assert_eq!(wrapped("pin: a b", 80), "pin: a b");
+        assert_eq!(wrapped("pin: pay.orders @ snapshot 8, APPEND", 24), "pin: pay.orders @\n     snapshot 8, APPEND");
+        assert_eq!(wrapped("a b", 2), "a b");
     }
 
     #[test]

@@ -97,9 +97,13 @@ pub async fn run_file(path: &Path, options: &Options) -> FileReport {
         }
     };
     let mut runner = runner(options);
+    let mut halted = false;
     for record in records {
         match record {
-            Record::Halt { .. } => break,
+            Record::Halt { .. } => {
+                halted = true;
+                break;
+            }
             Record::Statement { .. } | Record::Query { .. } => report.records += 1,
             _ => {}
         }
@@ -108,6 +112,9 @@ pub async fn run_file(path: &Path, options: &Options) -> FileReport {
         }
     }
     runner.shutdown_async().await;
+    if report.records == 0 && !halted && report.failures.is_empty() {
+        report.failures.push("the file holds no statement and no query".to_string());
+    }
     report
 }
 
