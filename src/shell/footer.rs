@@ -53,7 +53,8 @@ impl Closing {
             failed: None,
             read: Duration::ZERO,
             total: Duration::ZERO,
-            timed,
+            // what a command made of an answer has no time of its own to tell
+            timed: timed && answer.requests.is_some(),
             timing: answer.timing,
             scanned: answer.scanned,
             plan: answer.plan.clone(),
@@ -219,6 +220,10 @@ mod tests {
         assert_eq!(whole.line(Language::En, now), "12 rows (3 partitions, 18/1 240 files, 1.2 GB)");
         assert_eq!(whole.line(Language::Zh, now), "12 行 (3 个分区, 文件 18/1 240, 1.2 GB)");
         assert_eq!(closing(1).line(Language::En, now), "1 row");
+        let answer = Answer::of_batches(Arc::clone(&whole.schema), Vec::new()).unwrap();
+        assert_eq!(Closing::of(&answer, true).line(Language::En, now), "0 rows");
+        let statement = Answer { requests: Some(now), ..answer };
+        assert!(Closing::of(&statement, true).line(Language::En, now).starts_with("0 rows (0.00 s: plan "));
         let capped = Closing { shown: Some(40), ..closing(60_000) };
         assert_eq!(capped.line(Language::En, now), "showing 40 of 60 000 rows; \\more shows the rest");
     }
