@@ -50,6 +50,11 @@ impl Work {
             for item in node.partitions().iter().flatten() {
                 match item {
                     Item::Section(handle) => handle.section.files().for_each(|file| self.add_file(file)),
+                    // all parts of a section read of the same files: the first stands for them
+                    Item::Part { section, part } if part.number == 0 => {
+                        section.section.files().for_each(|file| self.add_file(file));
+                    }
+                    Item::Part { .. } => {}
                     Item::File { section, run, file } => {
                         let found = section.section.runs.get(*run).and_then(|files| files.get(*file));
                         found.into_iter().for_each(|file| self.add_file(file));

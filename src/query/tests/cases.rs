@@ -4,6 +4,7 @@ use std::fs;
 use std::sync::Arc;
 
 use datafusion::prelude::{SessionConfig, SessionContext};
+use futures::StreamExt;
 use serde_json::json;
 
 use super::{PLAIN, WAYS, WITH_SOURCE, Way, all_ways, explain, gone, keyed, latest, register, row, rows, table, walk};
