@@ -23,6 +23,8 @@ use crate::storage::Location;
 pub(crate) struct ChangeList {
     pub(crate) snapshot: SnapshotId,
     pub(crate) list: String,
+    /// Its bytes, where the snapshot says so.
+    pub(crate) size: Option<u64>,
 }
 
 /// Where changes are taken from when nothing is said: the changelog if the table makes one, else the deltas.
@@ -63,13 +65,15 @@ pub(crate) async fn change_lists(pin: &Pin, kind: ScanKind) -> Result<Option<Vec
     while id < range.upto.0 {
         id += 1;
         let snapshot = snapshot_or_changelog(table, SnapshotId(id)).await?;
-        let list = if changelog {
-            if snapshot.commit_kind == CommitKind::Overwrite { None } else { snapshot.changelog_manifest_list.clone() }
+        let (list, size) = if changelog {
+            let list = snapshot.changelog_manifest_list.clone();
+            (list.filter(|_| snapshot.commit_kind != CommitKind::Overwrite), snapshot.changelog_manifest_list_size)
         } else {
-            (snapshot.commit_kind == CommitKind::Append).then(|| snapshot.delta_manifest_list.clone())
+            let list = (snapshot.commit_kind == CommitKind::Append).then(|| snapshot.delta_manifest_list.clone());
+            (list, snapshot.delta_manifest_list_size)
         };
         if let Some(list) = list.filter(|list| !list.is_empty()) {
-            lists.push(ChangeList { snapshot: SnapshotId(id), list });
+            lists.push(ChangeList { snapshot: SnapshotId(id), list, size });
         }
     }
     Ok(Some(lists))

@@ -11,7 +11,7 @@ use super::progress::ScanProgress;
 use crate::error::{Error, Result};
 use crate::snapshot::{Pin, Table};
 use crate::spec::index_manifest::decode_index_manifest;
-use crate::spec::manifest::{decode_manifest, decode_manifest_list, live};
+use crate::spec::manifest::{check_size, decode_manifest, decode_manifest_list, live};
 use crate::spec::{FileKind, IndexFileMeta, ManifestEntry, ManifestFileMeta, SimpleStats};
 use crate::storage::Location;
 use crate::storage::cache::ByteLimitedCache;
@@ -42,12 +42,19 @@ impl ManifestCache {
         }
     }
 
-    /// A manifest list by name.
-    pub(crate) async fn list(&self, pin: &Pin, table: &Table, name: &str) -> Result<Arc<[ManifestFileMeta]>> {
+    /// A manifest list by name. `told` is its size as the snapshot has it.
+    pub(crate) async fn list(
+        &self,
+        pin: &Pin,
+        table: &Table,
+        name: &str,
+        told: Option<u64>,
+    ) -> Result<Arc<[ManifestFileMeta]>> {
         let location = table.manifest_location(name)?;
         self.lists
             .get_or_load(&location, || async {
                 let bytes = read_whole(pin, table, &location).await?;
+                check_size(told, bytes.len()).map_err(|error| error.with_context("file", &location))?;
                 let shown = location.to_string();
                 let metas = run_blocking(move || decode_manifest_list(&bytes, &shown)).await?;
                 let size = metas
@@ -119,8 +126,8 @@ async fn read_whole(pin: &Pin, table: &Table, location: &Location) -> Result<Byt
 pub async fn manifests(pin: &Pin, env: &ScanEnv) -> Result<Vec<ManifestFileMeta>> {
     let Some(snapshot) = &pin.snapshot else { return Ok(Vec::new()) };
     let (base, delta) = futures::try_join!(
-        env.cache.list(pin, &pin.table, &snapshot.base_manifest_list),
-        env.cache.list(pin, &pin.table, &snapshot.delta_manifest_list)
+        env.cache.list(pin, &pin.table, &snapshot.base_manifest_list, snapshot.base_manifest_list_size),
+        env.cache.list(pin, &pin.table, &snapshot.delta_manifest_list, snapshot.delta_manifest_list_size)
     )?;
     Ok(base.iter().chain(delta.iter()).cloned().collect())
 }
@@ -132,6 +139,7 @@ pub async fn manifests(pin: &Pin, env: &ScanEnv) -> Result<Vec<ManifestFileMeta>
 pub async fn live_files(pin: &Arc<Pin>, env: &ScanEnv) -> Result<Vec<Arc<ManifestEntry>>> {
     let metas = manifests(pin, env).await?;
     let read = read_manifests(pin, &pin.table, metas, &env.cache, env.concurrency, &ScanProgress::default()).await?;
+    check_rows(pin, &read.manifests)?;
     Ok(fold(&read.manifests))
 }
 
@@ -172,15 +180,15 @@ pub(crate) async fn read_manifests(
         let known = cache.manifests.get(&key);
         cached += u64::from(known.is_some());
         if known.is_none() {
-            missing.push((index, key));
+            missing.push((index, key, meta));
         }
         manifests.push(known);
     }
     progress.have(cached);
-    let mut reads = stream::iter(missing.into_iter().map(|(index, key)| {
+    let mut reads = stream::iter(missing.into_iter().map(|(index, key, meta)| {
         let (pin, table, cache) = (Arc::clone(pin), Arc::clone(table), Arc::clone(cache));
         async move {
-            let manifest = cache.manifests.get_or_load(&key, || load(&pin, &table, &key.0)).await?;
+            let manifest = cache.manifests.get_or_load(&key, || load(&pin, &table, &key.0, &meta)).await?;
             Ok::<_, Error>((index, manifest))
         }
     }))
@@ -197,11 +205,14 @@ pub(crate) async fn read_manifests(
     Ok(ManifestsRead { manifests, cached })
 }
 
-async fn load(pin: &Pin, table: &Table, location: &Location) -> Result<(Manifest, usize)> {
+async fn load(pin: &Pin, table: &Table, location: &Location, meta: &ManifestFileMeta) -> Result<(Manifest, usize)> {
     let bytes = read_whole(pin, table, location).await?;
+    let named = |error: Error| error.with_context("file", location);
+    check_size(Some(meta.file_size), bytes.len()).map_err(named)?;
     // decoding is pure work: keep it off the threads that wait for storage
     let shown = location.to_string();
     let entries = run_blocking(move || decode_manifest(&bytes, &shown)).await?;
+    meta.check_entries(&entries).map_err(named)?;
     let size = entries.iter().map(entry_bytes).sum();
     Ok((entries.into_iter().map(Arc::new).collect(), size))
 }
@@ -244,6 +255,32 @@ fn entry_bytes(entry: &ManifestEntry) -> usize {
 /// The live files of some manifests.
 pub(crate) fn fold(manifests: &[Manifest]) -> Vec<Arc<ManifestEntry>> {
     live(manifests.iter().flat_map(|manifest| manifest.iter())).into_iter().map(Arc::clone).collect()
+}
+
+/// Whether all manifests of a pin name as many rows as its snapshot counts. Old writers do not say how long the lists
+/// are, so that one cut between two blocks looks whole.
+pub(crate) fn check_rows(pin: &Pin, manifests: &[Manifest]) -> Result<()> {
+    let Some(snapshot) = &pin.snapshot else { return Ok(()) };
+    let sizes_are_told = snapshot.base_manifest_list_size.is_some() && snapshot.delta_manifest_list_size.is_some();
+    let (false, Some(told)) = (sizes_are_told, snapshot.total_record_count) else { return Ok(()) };
+    let found = net_rows(manifests);
+    if found == told {
+        return Ok(());
+    }
+    Err(Error::corrupt(format!("the manifests name files of {found} rows where the snapshot counts {told}"))
+        .with_code("ManifestIncomplete")
+        .with_context("table", pin.table.name())
+        .with_context("snapshot", snapshot.id)
+        .with_context("file", format!("{}, {}", snapshot.base_manifest_list, snapshot.delta_manifest_list))
+        .with_hint("a manifest list is cut or was replaced: restore it, or read another snapshot"))
+}
+
+/// Rows of all files added less those of all removed, which is how writers count them.
+fn net_rows(manifests: &[Manifest]) -> i64 {
+    manifests.iter().flat_map(|manifest| manifest.iter()).fold(0i64, |rows, entry| match entry.kind {
+        FileKind::Add => rows.saturating_add(entry.file.row_count),
+        FileKind::Delete => rows.saturating_sub(entry.file.row_count),
+    })
 }
 
 /// The entries that add a file.

@@ -13,7 +13,7 @@ use super::filters::{Conjunct, Filters, Reach};
 use super::incremental::ChangeList;
 use super::index::{ask, index_predicate};
 use super::live::{KeyLayout, Live, Stage};
-use super::manifests::{Manifest, added, fold, manifests, read_manifests};
+use super::manifests::{Manifest, added, check_rows, fold, manifests, read_manifests};
 use super::partitions::{PartitionId, Partitions, evaluate, evaluate_all};
 use super::place::Places;
 use super::plan::{PlannedFile, ScanEnv, ScanKind, ScanRequest, Section, SectionClass, Stages, Unit};
@@ -155,7 +155,11 @@ impl<'a> Planner<'a> {
         }
         let metas = manifests(pin, self.env).await?;
         self.stages.manifest_lists += 2;
+        let all = metas.len();
         let manifests = self.read_metas(pin, table, metas).await?;
+        if manifests.len() == all {
+            check_rows(pin, &manifests)?;
+        }
         fold(&manifests)
             .into_iter()
             .map(|entry| self.enter(entry, None))
@@ -167,7 +171,7 @@ impl<'a> Planner<'a> {
     async fn changed_files(&mut self, pin: &Arc<Pin>, table: &Arc<Table>, lists: &[ChangeList]) -> Result<Vec<Live>> {
         let mut live = Vec::new();
         for change in lists {
-            let metas = self.env.cache.list(pin, table, &change.list).await?;
+            let metas = self.env.cache.list(pin, table, &change.list, change.size).await?;
             self.stages.manifest_lists += 1;
             let manifests = self.read_metas(pin, table, metas.to_vec()).await?;
             for entry in added(&manifests) {

@@ -11,6 +11,7 @@ pub use codec::{decode_manifest, decode_manifest_list, encode_manifest, encode_m
 
 use super::binary_row::BinaryRow;
 use super::schema::{Bucket, SchemaId};
+use crate::error::{Error, Result};
 
 /// Bounds and null counts of some columns. Rows of no fields mean: no statistics.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -50,6 +51,37 @@ pub struct ManifestFileMeta {
     pub min_row_id: Option<i64>,
     /// Largest row id.
     pub max_row_id: Option<i64>,
+}
+
+impl ManifestFileMeta {
+    /// Refuses a manifest with other entries than its list counts. An Avro file that ends between two blocks looks whole,
+    /// and the files behind would be missing from every read.
+    pub fn check_entries(&self, entries: &[ManifestEntry]) -> Result<()> {
+        let added = entries.iter().filter(|entry| entry.kind == FileKind::Add).count();
+        let deleted = entries.len() - added;
+        let is = |count: usize, told: i64| i64::try_from(count) == Ok(told);
+        if is(added, self.num_added_files) && is(deleted, self.num_deleted_files) {
+            return Ok(());
+        }
+        Err(Error::corrupt(format!(
+            "the manifest adds {added} files and removes {deleted} where its list counts {} and {}",
+            self.num_added_files, self.num_deleted_files
+        ))
+        .with_code("ManifestIncomplete")
+        .or_restore())
+    }
+}
+
+/// Refuses a metadata file that is shorter than the one who names it says; None: nobody says.
+pub fn check_size(told: Option<u64>, bytes: usize) -> Result<()> {
+    match told {
+        Some(told) if (bytes as u64) < told => {
+            Err(Error::corrupt(format!("the file is cut: it has {bytes} of its {told} bytes"))
+                .with_code("ManifestIncomplete")
+                .or_restore())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Whether an entry brings or removes a file.
