@@ -17,6 +17,11 @@ pub fn register(tests: &mut Vec<Test>) {
         B074 nested_fields_are_found_by_id,
         B075 clocks_are_those_of_the_type_in_every_format,
     );
+    cases!(
+        tests, "schema",
+        past options_follow_the_columns_into_the_past,
+        keys nullable_keys_are_keys,
+    );
 }
 
 async fn golden_session(side: &str, zone: &str) -> Result<Session, String> {
@@ -226,6 +231,78 @@ async fn clocks_are_those_of_the_type_in_every_format(_lake: Lake) -> Done {
                 check(rows(s, &sql(&same)).await? != ["0"], format!("{table}: {same}"))?;
             }
         }
+    }
+    Ok(())
+}
+
+/// Options are the newest, columns those of the snapshot: an option for a column that was renamed or added since must
+/// neither fail the read of an old snapshot nor be lost on it.
+async fn options_follow_the_columns_into_the_past(lake: Lake) -> Done {
+    let spec = TableSpec::new(&[("id", "INT NOT NULL"), ("v", "INT"), ("ts", "INT")])
+        .primary_key(&["id"])
+        .option("bucket", "1")
+        .option("merge-engine", "aggregation")
+        .option("sequence.field", "ts")
+        .option("fields.v.aggregate-function", "sum");
+    let mut t = lake.table("t", &spec)?;
+    t.append(&[json!({"id": 1, "v": 1, "ts": 1})]).text()?;
+    t.append(&[json!({"id": 1, "v": 2, "ts": 2})]).text()?;
+    let next = next_schema(t.root(), 0, |schema| {
+        schema["fields"][1]["name"] = "total".into();
+        schema["fields"][2]["name"] = "at".into();
+        let late = json!({"id": 3, "name": "late", "type": "INT"});
+        if let Some(fields) = schema["fields"].as_array_mut() {
+            fields.push(late);
+        }
+        schema["highestFieldId"] = 3.into();
+        schema["options"] = json!({
+            "bucket": "1", "merge-engine": "aggregation", "sequence.field": "at",
+            "fields.total.aggregate-function": "sum", "fields.late.aggregate-function": "max",
+        });
+    })?;
+    check(next.id.0 == 1, "the next schema")?;
+    let mut t = TableBuilder::open(lake.path(), "d", "t").text()?;
+    t.append(&[json!({"id": 1, "total": 4, "at": 3, "late": 7})]).text()?;
+    let s = lake.session().await?;
+    expect(&s, "SELECT * FROM t", &["1|7|3|7"]).await?;
+    expect(&s, "SELECT * FROM t VERSION AS OF 2", &["1|3|2"]).await?;
+    expect(&s, "SELECT v FROM t VERSION AS OF 1", &["1"]).await?;
+    expect(&s, "SELECT count(*) FROM t VERSION AS OF 2 WHERE v = 3", &["1"]).await
+}
+
+/// `primary-key.nullable`: NULL is a key value like any other, and the lowest.
+async fn nullable_keys_are_keys(lake: Lake) -> Done {
+    let spec = TableSpec::new(&[("a", "INT"), ("b", "STRING"), ("v", "INT")])
+        .primary_key(&["a", "b"])
+        .option("bucket", "1")
+        .option("primary-key.nullable", "true");
+    let mut t = lake.table("t", &spec)?;
+    let row = |a: Value, b: Value, v: i64| json!({"a": a, "b": b, "v": v});
+    let null = || Value::Null;
+    t.append(&[
+        row(null(), null(), 1),
+        row(null(), json!("x"), 2),
+        row(json!(1), null(), 3),
+        row(json!(1), json!("x"), 4),
+    ])
+    .text()?;
+    t.append(&[row(null(), null(), 11), row(json!(1), null(), 13)]).text()?;
+    let deleted = json!({"a": null, "b": "x", "v": 2, "_ROW_KIND": "-D"});
+    t.append(&[deleted]).text()?;
+    let s = lake.session().await?;
+    expect(&s, "SELECT * FROM t", &["1|NULL|13", "1|x|4", "NULL|NULL|11"]).await?;
+    for (condition, right) in [
+        ("a IS NULL", vec!["NULL|NULL|11"]),
+        ("a = 1", vec!["1|NULL|13", "1|x|4"]),
+        ("b IS NULL", vec!["1|NULL|13", "NULL|NULL|11"]),
+        ("a IS NULL AND b IS NULL", vec!["NULL|NULL|11"]),
+        ("a IS NOT NULL AND b IS NULL", vec!["1|NULL|13"]),
+        ("b = 'x'", vec!["1|x|4"]),
+        ("a IS DISTINCT FROM 1", vec!["NULL|NULL|11"]),
+        ("coalesce(a, 0) = 0", vec!["NULL|NULL|11"]),
+    ] {
+        expect(&s, &format!("SELECT * FROM t WHERE {condition}"), &right).await?;
+        expect(&s, &format!("SELECT count(*) FROM t WHERE {condition}"), &[&right.len().to_string()]).await?;
     }
     Ok(())
 }

@@ -7,6 +7,7 @@
 //! - `pin`: a table fixed at one snapshot and its schema
 //! - `fingerprint`: what tells a snapshot from another one of the same number
 //! - `columns`: why a column is not there
+//! - `renamed`: options that name columns, told in the names of an older schema
 //! - `timestamp`: points in time as users write them
 //! - `zone`: the session's time zone
 //! - `nearest`: "did you mean"
@@ -17,6 +18,7 @@ mod fingerprint;
 pub mod nearest;
 mod options;
 mod pin;
+mod renamed;
 mod table;
 #[cfg(test)]
 mod testbed;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::columns;
 use super::fingerprint::{Fingerprint, SnapshotFingerprint};
 use super::options::{options_in_force, remove_positions, request_of};
+use super::renamed::options_then;
 use super::table::{Table, range_text};
 use super::travel::{Chosen, PinRequest, Traveller};
 use super::zone::SessionZone;
@@ -66,11 +67,22 @@ impl Pin {
         zone: &SessionZone,
     ) -> Result<Arc<Self>> {
         let mut dynamic_options = dynamic_options.clone();
+        let told = dynamic_options.contains_key("branch");
         let table = match dynamic_options.remove("branch").map(|branch| branch.trim().to_string()) {
             Some(branch) if branch != table.ident().branch => table.branch(&branch).await?,
             _ => Arc::clone(table),
         };
-        let mut pin = Self::resolve_alone(&table, request, &dynamic_options, zone).await?;
+        let mut outcome = Self::resolve_alone(&table, request.clone(), &dynamic_options, zone).await;
+        let mut table = table;
+        if !told && let Some(branch) = branch_by_option(&table, &outcome).await {
+            let named = |error: Error| error.with_context("option", "branch");
+            table = table.branch(&branch).await.map_err(named)?;
+            outcome = Self::resolve_alone(&table, request, &dynamic_options, zone).await;
+            if let Ok(pin) = &mut outcome {
+                pin.notices.push(format!("option 'branch' of the table leads to its branch '{branch}'"));
+            }
+        }
+        let mut pin = outcome?;
         let scan = &pin.options.scan;
         match (scan.fallback_branch.clone(), scan.primary_branch.clone()) {
             (None, None) => {}
@@ -125,6 +137,12 @@ impl Pin {
                 table.schema(snapshot.schema_id).await.map_err(|e| e.with_context("snapshot", snapshot.id))?
             }
             _ => Arc::clone(&latest_schema),
+        };
+        let options = if schema.id == latest_schema.id {
+            options
+        } else {
+            let then = options_then(&options.raw, &latest_schema.fields, &schema.fields);
+            Arc::new(CoreOptions::parse(&then).map_err(named)?)
         };
         notices.extend(options.notices(&schema));
         let fingerprint = Fingerprint {
@@ -399,6 +417,20 @@ impl Pin {
     pub async fn explain_missing_column(&self, name: &str) -> Option<String> {
         columns::explain(self, name).await
     }
+}
+
+/// The branch that the name of a table stands for by its own option, when it is not the main one.
+async fn branch_by_option(table: &Table, outcome: &Result<Pin>) -> Option<String> {
+    if !table.ident().is_main() {
+        return None;
+    }
+    let branch = match outcome {
+        Ok(pin) => pin.options.raw.get("branch")?.clone(),
+        // what main lacks the branch may have
+        Err(_) => table.latest_schema().await.ok()?.options.get("branch")?.clone(),
+    };
+    let branch = branch.trim().to_string();
+    (!branch.is_empty() && branch != table.ident().branch).then_some(branch)
 }
 
 /// The same columns, up to nullability and field ids.

@@ -216,6 +216,25 @@ async fn golden_fallback_branch_is_pinned_beside() {
     assert!(pin.describe(&SessionZone::utc()).contains("fallback: "));
 }
 
+#[tokio::test]
+async fn the_tables_own_option_leads_to_a_branch_unless_another_is_named() {
+    let bed = Bed::with_snapshots(1, 1);
+    bed.write("schema/schema-1", &schema(1, &[(0, "a")], &[("branch", "dev")]));
+    bed.write("branch/branch-dev/schema/schema-0", &schema(0, &[(0, "b")], &[("branch", "dev")]));
+    bed.write("branch/branch-dev/snapshot/snapshot-7", &commit(7).json());
+    for request in [PinRequest::Latest, PinRequest::SnapshotId(7)] {
+        let pin = bed.pin(request).await.unwrap();
+        assert_eq!((pin.table.ident().branch.as_str(), pin.snapshot_id()), ("dev", Some(SnapshotId(7))));
+        assert_eq!(pin.schema.fields[0].name, "b");
+        assert!(pin.notices.iter().any(|notice| notice.contains("'dev'")), "{:?}", pin.notices);
+    }
+    let main = pin_with(&bed, &[("branch", "main")]).await.unwrap();
+    assert_eq!(main.snapshot_id(), Some(SnapshotId(1)));
+    bed.write("schema/schema-2", &schema(2, &[(0, "a")], &[("branch", "gone")]));
+    let error = bed.pin(PinRequest::Latest).await.unwrap_err();
+    assert!(error.code() == "BranchNotFound" && error.to_string().contains("option: branch"), "{error}");
+}
+
 /// A table with a branch `fb` that completes it: snapshots 1 to 4 in main, 1 to 3 in the branch, half a second later.
 fn with_fallback() -> Bed {
     let bed = Bed::with_snapshots(1, 4);
