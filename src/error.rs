@@ -3,10 +3,15 @@
 //! Context (table, snapshot, file, …) is added once, where the fact is known. The way into DataFusion and back is one
 //! function each, so the kind and the code survive a query.
 
+mod caught;
+
 use std::error::Error as StdError;
 use std::fmt;
 
 use datafusion::error::DataFusionError;
+
+pub(crate) use caught::caught;
+pub use caught::keep_caught_panics_quiet;
 
 /// Result of every fallible call of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -130,6 +135,15 @@ impl Error {
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.0.hint = Some(hint.into());
         self
+    }
+
+    /// Says what to do about a damaged file of a table, unless that was said already.
+    #[must_use]
+    pub(crate) fn or_restore(self) -> Self {
+        if self.kind() != ErrorKind::Corrupt || self.hint().is_some() {
+            return self;
+        }
+        self.with_hint("restore the file, or read a snapshot or tag that does not need it")
     }
 
     /// Keeps the error underneath; it is not repeated in the message.

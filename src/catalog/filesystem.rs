@@ -159,7 +159,14 @@ impl Catalog for FilesystemCatalog {
         }
         let looks = folders.into_iter().map(|name| {
             let schemas = folder.join(&name).and_then(|table| table.join("schema"));
-            async move { Ok::<_, Error>(self.storage.is_folder(&schemas?).await?.then_some(name)) }
+            async move {
+                match self.storage.is_folder(&schemas?).await {
+                    Ok(is_table) => Ok(is_table.then_some(name)),
+                    // one table that is closed to this user does not hide the others: reading it will say so
+                    Err(error) if error.code() == "PermissionDenied" => Ok(Some(name)),
+                    Err(error) => Err(error),
+                }
+            }
         });
         let found: Vec<Option<String>> = stream::iter(looks).buffered(PARALLEL).try_collect().await?;
         Ok(found.into_iter().flatten().collect())

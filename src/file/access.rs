@@ -75,11 +75,17 @@ impl Access {
         Error::corrupt(format!("the data file is damaged: {what}"))
             .with_code("DataFileCorrupt")
             .with_context("file", &self.location)
+            .or_restore()
     }
 
-    /// Adds the file to an error of decoding.
+    /// The decoder of this file panicked.
+    pub(crate) fn gave_up(&self, words: &str) -> Error {
+        self.damaged(format!("its decoder gave up: {words}"))
+    }
+
+    /// Adds the file, and the way out of damage, to an error of decoding.
     pub(crate) fn locate(&self, error: Error) -> Error {
-        error.with_context("file", &self.location)
+        error.with_context("file", &self.location).or_restore()
     }
 
     /// The file is gone.

@@ -4,66 +4,56 @@
 //! zone that does not exist, makes them panic (orc-rust 0.9 unwraps the writer's zone and slices the tail by lengths
 //! of the file). A reader of other people's files must answer with the file's name instead.
 
-use std::any::Any;
 use std::future::Future;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 
+use futures::future::poll_fn;
 use futures::stream::BoxStream;
-use futures::{FutureExt, Stream, StreamExt};
+use futures::{Stream, StreamExt};
 
-use super::access::Access;
-use crate::error::{Error, Result};
+use crate::error::caught;
 
-/// A step of a third-party decoder.
-pub(crate) async fn guarded<T>(access: &Access, step: impl Future<Output = Result<T>>) -> Result<T> {
-    // what the step owned is dropped with it; nothing half-made is seen again
-    match AssertUnwindSafe(step).catch_unwind().await {
-        Ok(result) => result,
-        Err(panic) => Err(told(access, panic.as_ref())),
-    }
+/// A step of a third-party decoder; a panic is what `told` makes of its words.
+pub(crate) async fn guarded<T, E>(step: impl Future<Output = Result<T, E>>, told: impl Fn(&str) -> E) -> Result<T, E> {
+    let mut step = pin!(step);
+    poll_fn(|cx| match caught(|| step.as_mut().poll(cx)) {
+        Ok(polled) => polled,
+        Err(words) => Poll::Ready(Err(told(&words))),
+    })
+    .await
 }
 
-/// A stream of a third-party decoder; it ends after a panic.
-pub(crate) fn guarded_stream<T: Send + 'static>(
-    access: &Access,
-    stream: BoxStream<'static, Result<T>>,
-) -> BoxStream<'static, Result<T>> {
-    Guarded { access: access.clone(), stream: Some(stream) }.boxed()
+/// A stream of a third-party decoder; it ends after a panic, which `told` turns into its last item.
+pub(crate) fn guarded_stream<T: Send + 'static, E: Send + 'static>(
+    stream: BoxStream<'static, Result<T, E>>,
+    told: impl Fn(&str) -> E + Send + Unpin + 'static,
+) -> BoxStream<'static, Result<T, E>> {
+    Guarded { stream: Some(stream), told }.boxed()
 }
 
-struct Guarded<T> {
-    access: Access,
-    stream: Option<BoxStream<'static, Result<T>>>,
+struct Guarded<T, E, F> {
+    stream: Option<BoxStream<'static, Result<T, E>>>,
+    told: F,
 }
 
-impl<T> Stream for Guarded<T> {
-    type Item = Result<T>;
+impl<T, E, F: Fn(&str) -> E + Unpin> Stream for Guarded<T, E, F> {
+    type Item = Result<T, E>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = &mut *self;
         let Some(stream) = this.stream.as_mut() else { return Poll::Ready(None) };
-        match catch_unwind(AssertUnwindSafe(|| stream.poll_next_unpin(cx))) {
+        match caught(|| stream.poll_next_unpin(cx)) {
             Ok(polled) => {
                 if matches!(polled, Poll::Ready(None | Some(Err(_)))) {
                     this.stream = None;
                 }
                 polled
             }
-            Err(panic) => {
+            Err(words) => {
                 this.stream = None;
-                Poll::Ready(Some(Err(told(&this.access, panic.as_ref()))))
+                Poll::Ready(Some(Err((this.told)(&words))))
             }
         }
     }
-}
-
-fn told(access: &Access, panic: &(dyn Any + Send)) -> Error {
-    let words = panic
-        .downcast_ref::<&str>()
-        .map(|s| (*s).to_string())
-        .or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "no words".to_string());
-    access.damaged(format!("its decoder gave up: {words}"))
 }

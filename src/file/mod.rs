@@ -37,6 +37,7 @@ mod task;
 
 pub use footer::load_footer;
 pub use format::FileFormat;
+pub(crate) use guard::{guarded, guarded_stream};
 pub use open::open;
 pub use parquet::check_row_groups;
 pub use task::{

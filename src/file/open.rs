@@ -232,6 +232,10 @@ impl Rows {
             let positions = Positions::Range(self.passed);
             self.passed += rows;
             self.wanted += rows;
+            // at once: rows without bytes could go on without end
+            if let Some(told) = self.task.row_count.filter(|told| *told < self.passed as u64) {
+                return Err(self.access.damaged(format!("it holds more than the {told} rows the manifest says")));
+            }
             return Ok((batch, positions));
         };
         if self.masked {

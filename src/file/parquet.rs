@@ -43,15 +43,15 @@ pub(super) async fn open(env: &FileEnv, access: &Access, request: Request) -> Re
     let rows = u64::try_from(footer.file_metadata().num_rows())
         .map_err(|_| access.damaged("its footer counts fewer than no rows"))?;
     check_row_groups(&footer).map_err(|what| access.damaged(what))?;
-    let access = access.clone();
-    guarded(&access.clone(), async move {
+    let own = access.clone();
+    let open = async move {
         let footer = match &request.live {
-            Some(live) if skips_pages(live) => with_pages(env, &access, footer).await?,
+            Some(live) if skips_pages(live) => with_pages(env, &own, footer).await?,
             _ => footer,
         };
-        stored(access, footer, rows, request)
-    })
-    .await
+        stored(own, footer, rows, request)
+    };
+    guarded(open, |words| access.gave_up(words)).await
 }
 
 /// Whether the row groups hold as many rows as the footer says; the error is what is wrong.
@@ -71,13 +71,13 @@ async fn footer(env: &FileEnv, access: &Access) -> Result<Arc<ParquetMetaData>> 
     let key = (access.location().clone(), access.size());
     env.footers()
         .get_or_load(&key, || async {
-            guarded(access, async {
+            let read = async {
                 let footer =
                     load_footer(Source(access.clone()), access.size()).await.map_err(|e| failure(access, e))?;
                 let bytes = footer.memory_size();
                 Ok((Arc::new(footer), bytes))
-            })
-            .await
+            };
+            guarded(read, |words| access.gave_up(words)).await
         })
         .await
 }
@@ -172,7 +172,7 @@ fn stored(access: Access, footer: Arc<ParquetMetaData>, rows: u64, request: Requ
         }
     };
     let columns = request.columns;
-    let batches = guarded_stream(&access, batches)
+    let batches = guarded_stream(batches, move |words| access.gave_up(words))
         .map_ok(move |batch| StoredBatch {
             columns: columns.iter().map(|name| batch.column_by_name(name).cloned()).collect(),
             rows: batch.num_rows(),

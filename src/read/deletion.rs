@@ -5,7 +5,7 @@ use arrow::buffer::BooleanBuffer;
 use super::context::ReadContext;
 use crate::error::{Error, ErrorKind, Result};
 use crate::scan::PlannedFile;
-use crate::spec::deletion_vector::{DeletionVector, decode, record_range};
+use crate::spec::deletion_vector::{DeletionVector, check_file, decode, record_range};
 
 /// The rows of `file` that its deletion vector leaves, one bit per physical row; None: all.
 pub async fn live_rows(context: &ReadContext, file: &PlannedFile) -> Result<Option<BooleanBuffer>> {
@@ -22,7 +22,9 @@ pub fn physical_rows(file: &PlannedFile) -> Result<usize> {
 
 async fn vector(context: &ReadContext, file: &PlannedFile) -> Result<Option<DeletionVector>> {
     let Some(deletion) = &file.deletion else { return Ok(None) };
-    let named = |error: Error| error.with_context("file", &deletion.location).with_context("data file", &file.location);
+    let named = |error: Error| {
+        error.with_context("file", &deletion.location).with_context("data file", &file.location).or_restore()
+    };
     // one index file holds the vectors of many data files: read it whole, once
     let bytes = context
         .caches
@@ -40,6 +42,7 @@ async fn vector(context: &ReadContext, file: &PlannedFile) -> Result<Option<Dele
         }
         Err(error) => return Err(named(error)),
     };
+    check_file(&bytes).map_err(named)?;
     let range = record_range(deletion.offset, deletion.length).map_err(named)?;
     let start = usize::try_from(range.start).unwrap_or(usize::MAX).min(bytes.len());
     let end = usize::try_from(range.end).unwrap_or(usize::MAX).clamp(start, bytes.len());

@@ -136,6 +136,7 @@ pub(crate) async fn ask(pin: &Arc<Pin>, file: &PlannedFile, predicate: &IndexPre
         return Ok(IndexVerdict::Remain);
     }
     let meta = &file.entry.file;
+    let mut beside = None;
     let bytes: Bytes = match &meta.embedded_index {
         Some(embedded) => embedded.clone(),
         None => {
@@ -155,6 +156,7 @@ pub(crate) async fn ask(pin: &Arc<Pin>, file: &PlannedFile, predicate: &IndexPre
             }
             let folder = file.location.parent().ok_or_else(|| Error::internal("a data file lies in no folder"))?;
             let location = folder.join(name)?;
+            beside = Some(location.clone());
             match file.storage.read_opt(&location).await? {
                 Some(bytes) => bytes,
                 None => return Err(pin.missing_file(&location).await),
@@ -165,7 +167,8 @@ pub(crate) async fn ask(pin: &Arc<Pin>, file: &PlannedFile, predicate: &IndexPre
     let predicate = predicate.clone();
     let verdict = run_blocking(move || FileIndex::parse(bytes)?.evaluate(&predicate, rows)).await;
     verdict.map_err(|error| {
-        error.with_context("table", pin.table.name()).with_context("file", &file.location).with_hint(
+        let damaged = beside.as_ref().unwrap_or(&file.location);
+        error.with_context("table", pin.table.name()).with_context("file", damaged).with_hint(
             "its file index cannot be read; SET the table option 'file-index.read.enabled' to 'false' to do without",
         )
     })

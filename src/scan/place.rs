@@ -50,7 +50,7 @@ impl<'a> Places<'a> {
         let index = &place.index;
         let (storage, location) = match &index.external_path {
             Some(path) => self.table.storage().resolve(path).await?,
-            None if self.options.index_file_in_data_file_dir && self.schema.is_primary_key_table() => (
+            None if self.options.index_file_in_data_file_dir => (
                 Arc::clone(self.table.storage()),
                 self.bucket_folder(bucket, number, partition)?.join(&index.file_name)?,
             ),

@@ -19,11 +19,12 @@ use super::report::{describe, eprint};
 use super::state::{ROW_CAP, Settings, Shell};
 use super::terminal::Terminal;
 use super::{demo, exit, repl};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, keep_caught_panics_quiet};
 use crate::sql::{Session, SessionConfig, Warehouse};
 
 /// Runs the program.
 pub fn main() -> ExitCode {
+    keep_caught_panics_quiet();
     let args = match Args::try_parse_all(std::env::args_os()) {
         Ok(args) => args,
         Err(e) => {

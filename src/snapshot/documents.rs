@@ -14,6 +14,12 @@ const PAUSES_MS: [u64; 4] = [20, 50, 100, 200];
 /// Files read at once.
 const PARALLEL: usize = 32;
 
+/// Bytes of a JSON document at most: a schema of ten thousand columns has two million.
+const MAX_DOCUMENT: u64 = 64 << 20;
+
+/// Bytes of a hint at most, generously.
+const MAX_HINT: u64 = 1024;
+
 /// Reads a JSON file; None when it is not there, which is final. A file that cannot be parsed is looked at again.
 pub(super) async fn read_json<T>(
     storage: &Storage,
@@ -22,7 +28,7 @@ pub(super) async fn read_json<T>(
 ) -> Result<Option<T>> {
     let mut pauses = PAUSES_MS.iter();
     loop {
-        let Some(bytes) = storage.read_opt(file).await? else { return Ok(None) };
+        let Some(bytes) = storage.read_opt_within(file, MAX_DOCUMENT).await? else { return Ok(None) };
         let error = match parse(&bytes) {
             Ok(value) => return Ok(Some(value)),
             Err(error) => error.with_context("file", file),
@@ -49,7 +55,7 @@ pub(super) async fn read_hint(storage: &Storage, file: &Location) -> Option<i64>
         if attempt > 0 {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        match storage.read_opt(file).await {
+        match storage.read_opt_within(file, MAX_HINT).await {
             Ok(None) => return None,
             Ok(Some(bytes)) => {
                 let text = std::str::from_utf8(&bytes).unwrap_or_default().trim();

@@ -171,17 +171,16 @@ impl Table {
         }
         // what is listed last may be rolled back before it is read
         for _ in 0..5 {
+            let told = |ahead: i64, instead: String| {
+                format!("the LATEST hint of {} names snapshot {ahead}, which does not exist; {instead}", self.name())
+            };
             let Some(last) = self.snapshot_ids().await?.last().copied() else {
-                return Ok((None, None));
+                let instead = "no other is there either, so that it reads as empty".to_string();
+                return Ok((None, ahead.map(|ahead| told(ahead, instead))));
             };
             if let Some(snapshot) = self.read_snapshot(last).await? {
-                let notice = ahead.filter(|ahead| *ahead > last.0).map(|ahead| {
-                    format!(
-                        "the LATEST hint of {} names snapshot {ahead}, which does not exist; \
-                         read the newest by listing, {last}",
-                        self.name()
-                    )
-                });
+                let newest = format!("read the newest by listing, {last}");
+                let notice = ahead.filter(|ahead| *ahead > last.0).map(|ahead| told(ahead, newest));
                 return Ok((Some(snapshot), notice));
             }
         }
@@ -343,7 +342,8 @@ impl Table {
         Err(Error::not_found("there is no schema file: this is not a table, or it was dropped")
             .with_code("TableNotFound")
             .with_context("table", self.name())
-            .with_context("folder", self.branch_root.join("schema")?))
+            .with_context("folder", self.branch_root.join("schema")?)
+            .with_hint("if it was not dropped, restore its schema files: nothing of it can be read without them"))
     }
 
     /// All schema numbers, ascending, by listing.
@@ -466,8 +466,14 @@ impl Table {
     /// A long-lived changelog. Only its changelog (and delta) list may still be readable.
     pub async fn changelog(&self, id: SnapshotId) -> Result<Arc<Snapshot>> {
         let file = self.branch_root.join("changelog")?.join(&format!("changelog-{id}"))?;
-        let read = read_json(&self.storage, &file, Snapshot::from_json).await;
-        if let Some(snapshot) = read.map_err(|e| e.with_context("table", self.name()))? {
+        let read = read_json(&self.storage, &file, |bytes| {
+            let snapshot = Snapshot::from_json(bytes)?;
+            if snapshot.id != id {
+                return Err(Error::corrupt(format!("the file of changelog {id} holds that of {}", snapshot.id)));
+            }
+            Ok(snapshot)
+        });
+        if let Some(snapshot) = read.await.map_err(|e| e.with_context("table", self.name()))? {
             return Ok(Arc::new(snapshot));
         }
         let kept = match self.changelog_ids().await?.as_slice() {

@@ -58,6 +58,20 @@ fn damaged(what: impl Into<String>) -> Error {
     Error::corrupt(what).with_code("CorruptDeletionVector")
 }
 
+/// Checks the first byte of an index file, from which all of it depends.
+pub fn check_file(bytes: &[u8]) -> Result<()> {
+    match bytes.first() {
+        Some(&FILE_VERSION) => Ok(()),
+        Some(0) => Err(damaged("the file of deletion vectors does not begin with its version")),
+        Some(other) => Err(Error::unsupported(format!(
+            "version {other} of files of deletion vectors is not known; {FILE_VERSION} is"
+        ))
+        .with_code("NewerFormat")
+        .with_hint("read the table with a release that knows this version")),
+        None => Err(damaged("the file of deletion vectors is empty")),
+    }
+}
+
 /// Bytes of the index file to read for a vector at `offset` of `length` as the index manifest has them. May reach eight
 /// bytes over what belongs to the vector, and so over the end of the file; [`decode`] takes either.
 pub fn record_range(offset: i32, length: i32) -> Result<Range<u64>> {
@@ -192,6 +206,7 @@ mod tests {
     use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
 
     use super::*;
+    use crate::spec::hostile::{ENOUGH, cases, peak_of};
 
     const V1: &str = "000000185e43f2d03a30000001000000000001001000000001000300da2d59d3";
     const V2: &str = "00000024d1d339640100000000000000000000003a30000001000000000001001000000001000300683497a9";
@@ -248,12 +263,22 @@ mod tests {
     }
 
     #[test]
+    fn file_of_another_version_is_refused() {
+        assert!(check_file(&[1, 0, 0]).is_ok());
+        assert_eq!(check_file(&[2]).unwrap_err().code(), "NewerFormat");
+        assert_eq!(check_file(&[]).unwrap_err().code(), "CorruptDeletionVector");
+        assert_eq!(check_file(&[0; 9]).unwrap_err().code(), "CorruptDeletionVector");
+    }
+
+    #[test]
     fn range_of_a_vector_covers_both_forms() {
         assert_eq!(record_range(1, 24).unwrap(), 1..33);
         assert!(record_range(-1, 24).is_err());
     }
 
     proptest! {
+        #![proptest_config(cases(256))]
+
         #[test]
         fn vectors_come_back(low in btree_set(0u64..200_000, 0..300), high in btree_set(any::<u64>(), 0..20)) {
             let short = vector(low.clone());
@@ -274,14 +299,17 @@ mod tests {
             prop_assert!(decode(&record, 44).is_err() || flip.1 == 0);
             prop_assert!(decode(&record[..cut], 44).is_err());
             // behind the checksum, too
-            let _ = decode_32(&bytes);
-            let _ = decode_64(&bytes);
-            for at in 0..record.len() - 12 {
-                let mut content = record[8..record.len() - 4].to_vec();
-                content[at] ^= flip.1;
-                let _ = decode_64(&content);
-                let _ = decode_32(content.get(12..).unwrap());
-            }
+            let ((), peak) = peak_of(|| {
+                let _ = decode_32(&bytes);
+                let _ = decode_64(&bytes);
+                for at in 0..record.len() - 12 {
+                    let mut content = record[8..record.len() - 4].to_vec();
+                    content[at] ^= flip.1;
+                    let _ = decode_64(&content);
+                    let _ = decode_32(content.get(12..).unwrap());
+                }
+            });
+            prop_assert!(peak < ENOUGH, "{peak} bytes of memory");
         }
     }
 }

@@ -169,7 +169,8 @@ pub(crate) fn format_version(object: &Object<'_>, newest: i32) -> Result<i32> {
             object.what
         ))
         .with_code("NewerFormat")
-        .with_context("key", "version"));
+        .with_context("key", "version")
+        .with_hint("read the table with a release that knows this version"));
     }
     Ok(version)
 }

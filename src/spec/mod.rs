@@ -27,6 +27,8 @@ pub mod deletion_vector;
 pub mod file_index;
 #[cfg(all(test, feature = "testing"))]
 mod golden;
+#[cfg(test)]
+pub(crate) mod hostile;
 pub mod index_manifest;
 pub mod json;
 pub mod manifest;

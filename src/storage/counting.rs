@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use futures::StreamExt;
 use futures::stream::BoxStream;
+use futures::{StreamExt, TryStreamExt};
 use object_store::path::Path;
 use object_store::{
     CopyOptions, GetOptions, GetResult, GetResultPayload, ListResult, MultipartUpload, OBJECT_STORE_COALESCE_DEFAULT,
@@ -123,11 +123,18 @@ pub(super) struct RetryPolicy {
     pub(super) first_pause: Duration,
     /// Limit of one try; None where the store limits by itself.
     pub(super) try_limit: Option<Duration>,
+    /// The faults after which it is tried again.
+    pub(super) passes: fn(&object_store::Error) -> bool,
 }
 
 impl Default for RetryPolicy {
     fn default() -> Self {
-        Self { retries: 3, first_pause: Duration::from_millis(50), try_limit: Some(Duration::from_secs(60)) }
+        Self {
+            retries: 3,
+            first_pause: Duration::from_millis(50),
+            try_limit: Some(Duration::from_secs(60)),
+            passes: is_transient,
+        }
     }
 }
 
@@ -159,7 +166,7 @@ impl CountingStore {
         let mut pause = self.policy.first_pause;
         for _ in 0..self.policy.retries {
             match self.limited(attempt()).await {
-                Err(error) if is_transient(&error) => {
+                Err(error) if (self.policy.passes)(&error) => {
                     log::debug!("retrying after a transient storage fault: {error}");
                     add(&self.counters.retries, 1);
                     tokio::time::sleep(pause).await;
@@ -169,6 +176,12 @@ impl CountingStore {
             }
         }
         self.limited(attempt()).await
+    }
+
+    /// The first thing below a folder, if there is any.
+    pub(super) async fn first_below(&self, folder: &Path) -> Result<Option<ObjectMeta>> {
+        add(&self.counters.lists, 1);
+        self.tried(|| async { self.inner.list(Some(folder)).try_next().await }).await
     }
 
     async fn limited<T>(&self, attempt: impl Future<Output = Result<T>>) -> Result<T> {

@@ -14,6 +14,8 @@ pub(crate) fn storage_error(error: StoreError, doing: &str, file: impl Display) 
     let root_cause = tidy(&root_cause(&error).to_string());
     let (kind, code, hint) = if root_cause.starts_with("NoSuchBucket") {
         (ErrorKind::NotFound, "BucketNotFound", Some("check the name of the bucket, the endpoint and the region"))
+    } else if is_refused(&error) {
+        (ErrorKind::Invalid, "PermissionDenied", Some(KEYS))
     } else {
         classify(&error)
     };
@@ -34,9 +36,16 @@ pub(super) fn io_error(error: io::Error, doing: &str, file: impl Display) -> Err
     storage_error(StoreError::Generic { store: "LocalFileSystem", source: Box::new(error) }, doing, file)
 }
 
+const KEYS: &str = "check the access key, the secret key and the policy of the bucket";
+
+/// Whether an S3 server refused a listing for want of rights, which its client does not tell from other answers.
+fn is_refused(error: &StoreError) -> bool {
+    let refused = |text: &str| ["401 ", "403 "].iter().any(|status| text.contains(&format!("status code: {status}")));
+    matches!(error, StoreError::Generic { .. }) && refused(&error.to_string())
+}
+
 fn classify(error: &StoreError) -> (ErrorKind, &'static str, Option<&'static str>) {
     const RIGHTS: &str = "check the rights of this user on the file and all folders above it";
-    const KEYS: &str = "check the access key, the secret key and the policy of the bucket";
     match error {
         StoreError::NotFound { .. } => (ErrorKind::NotFound, "FileNotFound", None),
         StoreError::PermissionDenied { .. } | StoreError::Unauthenticated { .. } => {
@@ -51,9 +60,14 @@ fn classify(error: &StoreError) -> (ErrorKind, &'static str, Option<&'static str
         }
         StoreError::UnknownConfigurationKey { .. } => (ErrorKind::Invalid, "StorageOption", None),
         _ => match io_cause(error).map(io::Error::kind) {
-            Some(io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => (ErrorKind::NotFound, "FileNotFound", None),
+            // a name longer than the disk takes is no file's
+            Some(io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::InvalidFilename) => {
+                (ErrorKind::NotFound, "FileNotFound", None)
+            }
             Some(io::ErrorKind::PermissionDenied) => (ErrorKind::Invalid, "PermissionDenied", Some(RIGHTS)),
-            Some(io::ErrorKind::InvalidFilename) => (ErrorKind::Invalid, "InvalidPath", None),
+            Some(io::ErrorKind::IsADirectory) => {
+                (ErrorKind::Corrupt, "NotAFile", Some("a folder stands where the file should be: restore the file"))
+            }
             _ => (
                 ErrorKind::Unavailable,
                 "StorageUnavailable",
@@ -92,6 +106,12 @@ pub(super) fn is_transient(error: &StoreError) -> bool {
                         | io::ErrorKind::ResourceBusy
                 )
         })
+}
+
+/// Whether an answer that had begun broke off. Clients of object stores make requests again by themselves, and go on with
+/// a file's bytes, but give up on a listing whose answer is cut.
+pub(super) fn is_cut_answer(error: &StoreError) -> bool {
+    matches!(error, StoreError::Generic { .. }) && error.to_string().contains("response body")
 }
 
 fn io_cause(error: &StoreError) -> Option<&io::Error> {
@@ -150,6 +170,7 @@ mod tests {
             (io::ErrorKind::NotADirectory, "FileNotFound", false),
             (io::ErrorKind::TimedOut, "StorageUnavailable", true),
             (io::ErrorKind::Other, "StorageUnavailable", false),
+            (io::ErrorKind::IsADirectory, "NotAFile", false),
         ] {
             assert_eq!(is_transient(&generic(kind)), transient, "{kind:?}");
             let ours = storage_error(generic(kind), "reading", "/wh/t/snapshot/LATEST");

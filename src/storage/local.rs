@@ -37,9 +37,7 @@ pub(super) async fn list(folder: &Path) -> io::Result<Vec<LocalEntry>> {
     blocking(move || {
         let entries = match fs::read_dir(&folder) {
             Ok(entries) => entries,
-            Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-                return Ok(Vec::new());
-            }
+            Err(e) if is_absent(&e) => return Ok(Vec::new()),
             Err(e) => return Err(e),
         };
         let mut found = Vec::new();
@@ -75,10 +73,15 @@ pub(super) async fn is_dir(folder: &Path) -> io::Result<bool> {
     let folder = to_machine_path(folder);
     blocking(move || match fs::metadata(&folder) {
         Ok(meta) => Ok(meta.is_dir()),
-        Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(false),
+        Err(e) if is_absent(&e) => Ok(false),
         Err(e) => Err(e),
     })
     .await
+}
+
+/// Whether nothing is there; a name longer than the disk takes is nobody's.
+fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::InvalidFilename)
 }
 
 /// Reads a file the local store would not name.

@@ -24,4 +24,4 @@ mod store;
 pub use counting::RequestCounts;
 pub(crate) use failure::storage_error;
 pub use location::Location;
-pub use store::{FileEntry, Storage};
+pub use store::{FileEntry, MAX_WHOLE_FILE, Storage};

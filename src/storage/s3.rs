@@ -8,6 +8,7 @@ use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
 
 use super::counting::RetryPolicy;
+use super::failure::is_cut_answer;
 use crate::error::{Error, Result};
 
 /// Options by the names that Paimon (`s3.…`), Hadoop (`fs.s3a.…`) and the AWS tools use, and what they set.
@@ -76,8 +77,10 @@ pub(super) fn open(
             .with_context("bucket", format!("{scheme}://{bucket}"))
             .with_source(e)
     })?;
-    // it retries and limits by itself, knowing which requests may be repeated
-    Ok((Arc::new(store), RetryPolicy { retries: 0, first_pause: Duration::ZERO, try_limit: None }))
+    // it retries and limits by itself, knowing which requests may be repeated; only cut answers are left to us
+    let policy =
+        RetryPolicy { retries: 3, first_pause: Duration::from_millis(50), try_limit: None, passes: is_cut_answer };
+    Ok((Arc::new(store), policy))
 }
 
 fn bad(name: &str, value: &str, wanted: &str) -> Error {

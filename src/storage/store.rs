@@ -19,6 +19,9 @@ use super::location::Location;
 use super::open::Address;
 use crate::error::{Error, ErrorKind, Result};
 
+/// Bytes of a file that is read whole, at most. Such files hold metadata and indexes; writers cut them at some megabytes.
+pub const MAX_WHOLE_FILE: u64 = 1 << 30;
+
 /// A file as a listing or a look at it reports it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileEntry {
@@ -114,15 +117,34 @@ impl Storage {
         self.counters.now()
     }
 
-    /// A whole file. Error `FileNotFound` when it is not there.
+    /// A whole file. Errors: `FileNotFound` when it is not there, `FileTooLarge` over [`MAX_WHOLE_FILE`].
     pub async fn read(&self, location: &Location) -> Result<Bytes> {
-        let bytes = async { self.store.get(location.path()).await?.bytes().await };
-        bytes.await.map_err(|e| storage_error(e, "reading", location))
+        self.read_within(location, MAX_WHOLE_FILE).await
     }
 
     /// A whole file, or None when it is not there.
     pub async fn read_opt(&self, location: &Location) -> Result<Option<Bytes>> {
         absent_as_none(self.read(location).await)
+    }
+
+    /// A whole file of at most `limit` bytes, or None when it is not there. Error `FileTooLarge`.
+    pub async fn read_opt_within(&self, location: &Location, limit: u64) -> Result<Option<Bytes>> {
+        absent_as_none(self.read_within(location, limit).await)
+    }
+
+    async fn read_within(&self, location: &Location, limit: u64) -> Result<Bytes> {
+        let failed = |error| storage_error(error, "reading", location);
+        let found = self.store.get(location.path()).await.map_err(failed)?;
+        if found.meta.size > limit {
+            return Err(Error::corrupt(format!(
+                "the file has {} bytes, far more than a file of its kind can have (at most {limit} are read)",
+                found.meta.size
+            ))
+            .with_code("FileTooLarge")
+            .with_context("file", location)
+            .with_hint("something else was put in its place: restore the file"));
+        }
+        found.bytes().await.map_err(failed)
     }
 
     /// Some bytes of a file. Fewer bytes than asked for are an error.
@@ -213,7 +235,7 @@ impl Storage {
         if self.is_local {
             return local::is_dir(folder.path()).await.map_err(|e| io_error(e, "looking at", folder));
         }
-        let first = self.store.list(Some(folder.path())).try_next().await;
+        let first = self.store.first_below(folder.path()).await;
         Ok(first.map_err(|e| storage_error(e, "listing", folder))?.is_some())
     }
 

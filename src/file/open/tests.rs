@@ -27,6 +27,7 @@ use parquet::schema::parser::parse_message_type;
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::{FileEnv, FileTask, OutputColumn, open};
 use crate::spec::arrow_types::datum_at;
+use crate::spec::hostile::{ENOUGH, Meter};
 use crate::spec::{DataField, DataType, Datum, FieldType, TableSchema};
 use crate::storage::Storage;
 
@@ -564,7 +565,11 @@ async fn damaged_files_are_errors_and_never_panics() {
                 bytes[at] ^= flip;
                 let mut task = task(name, bytes, zone_fields(), zone_fields()).await;
                 task.row_count = Some(17);
-                match read(&task).await {
+                let meter = Meter::start();
+                let outcome = read(&task).await;
+                let peak = meter.peak();
+                assert!(peak < ENOUGH, "{name} byte {at} ^ {flip:x}: {peak} bytes of memory");
+                match outcome {
                     Ok(batch) => assert_eq!(batch.num_rows(), 17, "{name} byte {at} ^ {flip:x}"),
                     Err(error) => check_damage(&error, name, &format!("byte {at} ^ {flip:x}")),
                 }

@@ -60,13 +60,13 @@ const MAX_DEPTH: usize = 64;
 
 pub(super) async fn open(access: &Access, request: Request) -> Result<Stored> {
     let mut reader = WindowReader { access: access.clone(), start: 0, window: Bytes::new() };
-    let tail = guarded(access, async {
+    let read = async {
         tail::read(&mut reader).await.map_err(|e| match e.kind() {
             ErrorKind::Corrupt if e.code() != "DataFileCorrupt" => access.damaged(e.message()).with_source(e),
             _ => access.locate(e),
         })
-    })
-    .await?;
+    };
+    let tail = guarded(read, |words| access.gave_up(words)).await?;
     let rows = tail.metadata.number_of_rows();
     let stripes = tail.metadata.stripe_metadatas();
     let in_stripes = stripes.iter().map(|s| s.number_of_rows()).fold(0, u64::saturating_add);
@@ -77,7 +77,8 @@ pub(super) async fn open(access: &Access, request: Request) -> Result<Stored> {
         return Ok(Stored { rows: Some(rows), masked: false, batches: counted(rows, &request) });
     };
     let file = File { access: access.clone(), tail, wanted, reader, batch_size: request.batch_size, next_stripe: 0 };
-    let batches = guarded_stream(access, file.into_stream())
+    let own = access.clone();
+    let batches = guarded_stream(file.into_stream(), move |words| own.gave_up(words))
         .map_ok(move |(schema, columns, rows)| StoredBatch {
             columns: request
                 .columns

@@ -38,6 +38,7 @@ use parquet::arrow::arrow_reader::RowSelection;
 
 use super::summary::ScanSummary;
 use crate::error::{Error, Result};
+use crate::file::guarded_stream;
 use crate::query::mapping::Mapping;
 use crate::read::{ReadContext, ReadCounters, SectionHandle, live_mask};
 use crate::scan::{PlannedFile, SectionClass};
@@ -313,7 +314,9 @@ impl MorselPlanner for Named<Box<dyn MorselPlanner>> {
 impl Morsel for Named<Box<dyn Morsel>> {
     fn into_stream(self: Box<Self>) -> BoxStream<'static, DfResult<RecordBatch>> {
         let Self { inner, location } = *self;
-        inner.into_stream().map_err(move |error| told(error, &location)).boxed()
+        let place = location.clone();
+        let batches = inner.into_stream().map_err(move |error| told(error, &place)).boxed();
+        guarded_stream(batches, move |words| damaged(format!("its decoder gave up: {words}"), &location).into())
     }
 }
 
@@ -326,11 +329,14 @@ fn told(error: DataFusionError, location: &Location) -> DataFusionError {
     if ours.code() != "Execution" {
         return ours.into();
     }
-    Error::corrupt(format!("the data file is damaged: {}", ours.message()))
+    damaged(ours.message(), location).with_source(ours).into()
+}
+
+fn damaged(what: impl fmt::Display, location: &Location) -> Error {
+    Error::corrupt(format!("the data file is damaged: {what}"))
         .with_code("DataFileCorrupt")
         .with_context("file", location)
-        .with_source(ours)
-        .into()
+        .or_restore()
 }
 
 fn is_parquet(error: &DataFusionError) -> bool {

@@ -9,8 +9,8 @@ use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::parquet::{ParquetFileMetrics, ParquetFileReaderFactory};
 use datafusion::error::{DataFusionError, Result as DfResult};
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
-use futures::FutureExt;
 use futures::future::BoxFuture;
+use futures::{FutureExt, TryFutureExt};
 use object_store::ObjectStoreExt;
 use parquet::arrow::arrow_reader::ArrowReaderOptions;
 use parquet::arrow::async_reader::{AsyncFileReader, MetadataFetch};
@@ -19,9 +19,10 @@ use parquet::file::metadata::ParquetMetaData;
 
 use super::merge_source::FileRef;
 use crate::error::{Error, Result};
-use crate::file::{FileEnv, check_row_groups, load_footer};
+use crate::file::{FileEnv, check_row_groups, guarded, load_footer};
 use crate::scan::PlannedFile;
 use crate::snapshot::Pin;
+use crate::storage::storage_error;
 
 /// Makes readers of the files of one pin.
 #[derive(Debug)]
@@ -81,9 +82,7 @@ impl LakeReader {
             Ok(meta) if meta.size < told => {
                 self.damaged(format!("it has {} bytes where the manifest says {told}", meta.size))
             }
-            _ => Error::unavailable(format!("cannot read the data file: {error}"))
-                .with_code("Storage")
-                .with_context("file", &self.file.location),
+            _ => return storage_error(error, "reading the data file", &self.file.location),
         }
         .with_source(error)
     }
@@ -102,6 +101,7 @@ impl LakeReader {
         Error::corrupt(format!("the data file is damaged: {what}"))
             .with_code("DataFileCorrupt")
             .with_context("file", &self.file.location)
+            .or_restore()
     }
 }
 
@@ -143,8 +143,8 @@ impl AsyncFileReader for LakeReader {
                 .files
                 .footers()
                 .get_or_load(&key, || async {
-                    let footer =
-                        load_footer(FooterFetch(this), size).await.map_err(|error| unwrapped(error, &this.file))?;
+                    let read = load_footer(FooterFetch(this), size).map_err(|error| unwrapped(error, &this.file));
+                    let footer = guarded(read, |words| this.damaged(format!("its decoder gave up: {words}"))).await?;
                     let bytes = footer.memory_size();
                     Ok((Arc::new(footer), bytes))
                 })
@@ -165,6 +165,7 @@ fn unwrapped(error: ParquetError, file: &PlannedFile) -> Error {
         },
         other => Error::corrupt(format!("the Parquet footer cannot be read: {other}"))
             .with_context("file", &file.location)
+            .or_restore()
             .with_source(other),
     }
 }

@@ -1,7 +1,5 @@
 //! Metadata files in ORC and Parquet, which releases up to 0.9 could write.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, Int64Array, ListArray, RecordBatch, StructArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int64Type, TimeUnit};
@@ -13,7 +11,7 @@ use super::avro_read::Sink;
 use super::damaged;
 use super::row::Value;
 use super::table::{Kind, Table};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, caught};
 use crate::spec::parquet_footer::check_parquet_file;
 
 /// Decodes every row of a Parquet file.
@@ -50,7 +48,7 @@ fn unreadable(format: &str) -> Error {
 
 /// The decoders of these formats are not ours: a panic on damaged bytes becomes an error.
 fn guarded(format: &str, read: impl FnOnce() -> Result<()>) -> Result<()> {
-    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| Err(unreadable(format)))
+    caught(read).unwrap_or_else(|words| Err(damaged(format!("the {format} file cannot be decoded: {words}"))))
 }
 
 fn rows(

@@ -56,7 +56,7 @@ pub(super) fn decode<T>(
         let head = bytes.get(..4).unwrap_or(bytes);
         Err(damaged(format!("the file is not Avro, ORC or Parquet: it begins with {head:02x?}")))
     };
-    read.map_err(|error| error.with_context("file", name))?;
+    read.map_err(|error| error.or_restore().with_context("file", name))?;
     Ok(rows)
 }
 
