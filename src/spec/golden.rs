@@ -9,13 +9,14 @@ use std::sync::LazyLock;
 
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use proptest::collection::vec;
-use proptest::prelude::{ProptestConfig, any, proptest};
+use proptest::prelude::{any, prop_assert, proptest};
 use serde_json::Value;
 
 use super::arrow_types::datum_at;
 use super::binary_row::BinaryRow;
 use super::data_type::DataType;
 use super::file_index::{FileIndex, IndexOp, IndexPredicate, IndexVerdict};
+use super::hostile::{ENOUGH, cases, peak_of};
 use super::index_manifest::{decode_index_manifest, encode_index_manifest};
 use super::manifest::{
     FileKind, FileSource, ManifestEntry, SimpleStats, decode_manifest, decode_manifest_list, encode_manifest,
@@ -327,7 +328,7 @@ fn decode_as_everything(bytes: &[u8]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1500))]
+    #![proptest_config(cases(1500))]
 
     #[test]
     fn damaged_metadata_files_are_refused_calmly(
@@ -346,7 +347,9 @@ proptest! {
         if cut % 4 == 0 {
             bytes.truncate(cut % (end + 1));
         }
-        decode_as_everything(&bytes);
-        decode_as_everything(&noise);
+        for bytes in [&bytes, &noise] {
+            let ((), peak) = peak_of(|| decode_as_everything(bytes));
+            prop_assert!(peak < ENOUGH, "{} bytes took {peak} bytes of memory", bytes.len());
+        }
     }
 }

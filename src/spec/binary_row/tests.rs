@@ -1,7 +1,8 @@
 use proptest::collection::vec;
-use proptest::prelude::{Just, Strategy, any, prop_assert_eq, prop_oneof, proptest};
+use proptest::prelude::{Just, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
 
 use super::*;
+use crate::spec::hostile::{ENOUGH, cases, peak_of};
 
 const STRING: DataType = DataType::Varchar(i32::MAX as u32);
 
@@ -101,6 +102,8 @@ fn form() -> impl Strategy<Value = RowForm> {
 }
 
 proptest! {
+    #![proptest_config(cases(256))]
+
     #[test]
     fn rows_come_back(fields in vec(field_of_any_type(), 0..70), form in form()) {
         let pairs: Vec<_> = fields.iter().map(|(v, t)| (v, t)).collect();
@@ -127,9 +130,12 @@ proptest! {
         bytes.truncate(cut % (bytes.len() + 1));
         for bytes in [bytes, noise] {
             let row = BinaryRow(bytes.into());
-            for (index, (_, data_type)) in fields.iter().enumerate() {
-                let _ = row.get(index, data_type);
-            }
+            let ((), peak) = peak_of(|| {
+                for (index, (_, data_type)) in fields.iter().enumerate() {
+                    let _ = row.get(index, data_type);
+                }
+            });
+            prop_assert!(peak < ENOUGH, "{peak} bytes of memory");
         }
     }
 }

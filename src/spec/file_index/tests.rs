@@ -2,10 +2,11 @@ use std::cmp::Ordering;
 use std::sync::LazyLock;
 
 use proptest::collection::vec;
-use proptest::prelude::{any, proptest};
+use proptest::prelude::{any, prop_assert, proptest};
 use serde_json::Value;
 
 use super::*;
+use crate::spec::hostile::{ENOUGH, cases as scaled, peak_of};
 use crate::spec::vectors::{data_type, datum, hex, index_vectors};
 
 const RANGES: [IndexOp; 4] = [IndexOp::Lt, IndexOp::LtEq, IndexOp::Gt, IndexOp::GtEq];
@@ -248,6 +249,8 @@ fn questions(data_type: &DataType, value: &Datum) -> Vec<IndexPredicate> {
 }
 
 proptest! {
+    #![proptest_config(scaled(256))]
+
     #[test]
     fn damaged_indexes_are_answered_or_refused_calmly(
         pick in any::<usize>(),
@@ -267,23 +270,28 @@ proptest! {
         if cut % 4 == 0 {
             bytes.truncate(cut % (end + 1));
         }
-        if let Ok(index) = FileIndex::parse(bytes.into()) {
+        let ((), peak) = peak_of(|| {
+            let Ok(index) = FileIndex::parse(bytes.into()) else { return };
             let value = case.values.iter().find(|value| !value.is_null()).unwrap_or(&Datum::Null);
             for question in questions(&case.data_type, value) {
                 let _ = index.evaluate(&question, case.values.len() as u64);
             }
-        }
+        });
+        prop_assert!(peak < ENOUGH, "{peak} bytes of memory");
     }
 
     #[test]
     fn noise_is_no_index(noise in vec(any::<u8>(), 0..200), pick in 0usize..4) {
         let kind = ["bitmap", "bsi", "range-bitmap", "bloom-filter"][pick];
         let index = index(&[(kind, Some(&noise))]);
-        for (data_type, value) in [(DataType::Int, Datum::Int(5)), (DataType::Varchar(9), Datum::String("a".into()))] {
-            for question in questions(&data_type, &value) {
-                let _ = index.evaluate(&question, 100);
+        let ((), peak) = peak_of(|| {
+            for (data_type, value) in [(DataType::Int, Datum::Int(5)), (DataType::Varchar(9), Datum::String("a".into()))] {
+                for question in questions(&data_type, &value) {
+                    let _ = index.evaluate(&question, 100);
+                }
             }
-        }
-        let _ = FileIndex::parse(noise.into());
+            let _ = FileIndex::parse(noise.into());
+        });
+        prop_assert!(peak < ENOUGH, "{peak} bytes of memory");
     }
 }

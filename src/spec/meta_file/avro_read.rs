@@ -108,9 +108,24 @@ fn decompress<'a>(codec: &str, block: &'a [u8], limit: usize) -> Result<Cow<'a, 
                 .with_hint("known are null, deflate, snappy, bzip2, xz and zstandard"));
         }
     };
+    if codec == Codec::Snappy && snappy_length(block).is_none_or(|length| length > limit) {
+        return Err(too_large(limit));
+    }
     let mut out = block.to_vec();
     codec.decompress(&mut out).map_err(|error| failed(error.into()))?;
     if out.len() > limit { Err(too_large(limit)) } else { Ok(Cow::Owned(out)) }
+}
+
+/// The length a snappy block says it has when decompressed, if it can be: three bytes give 64 at most.
+fn snappy_length(block: &[u8]) -> Option<usize> {
+    let mut length = 0usize;
+    for (index, byte) in block.iter().take(5).enumerate() {
+        length |= usize::from(byte & 0x7f) << (7 * index);
+        if byte & 0x80 == 0 {
+            return Some(length).filter(|length| *length <= block.len().saturating_mul(64));
+        }
+    }
+    None
 }
 
 fn too_large(limit: usize) -> Error {
@@ -192,13 +207,13 @@ impl Plan {
 /// Reads front to back.
 struct Cursor<'a> {
     rest: &'a [u8],
-    /// Values that may still be skipped: those without bytes could else be repeated without end.
-    skips: usize,
+    /// Values that may still be skipped or listed: those without bytes could else be repeated without end.
+    repeats: usize,
 }
 
 impl<'a> Cursor<'a> {
     fn new(bytes: &'a [u8]) -> Self {
-        Self { rest: bytes, skips: bytes.len().saturating_mul(16).saturating_add(1 << 16) }
+        Self { rest: bytes, repeats: bytes.len().saturating_mul(16).saturating_add(1 << 16) }
     }
 
     fn take(&mut self, length: usize) -> Result<&'a [u8]> {
@@ -264,6 +279,7 @@ impl<'a> Cursor<'a> {
                     if count == 0 {
                         break;
                     }
+                    self.repeat(count)?;
                     for _ in 0..count {
                         elements.push(self.value(schema, items)?);
                     }
@@ -288,8 +304,15 @@ impl<'a> Cursor<'a> {
         })
     }
 
+    /// Takes `count` off what may be read without bytes.
+    fn repeat(&mut self, count: usize) -> Result<()> {
+        let left = self.repeats.checked_sub(count);
+        self.repeats = left.ok_or_else(|| damaged("an Avro value without bytes repeats itself"))?;
+        Ok(())
+    }
+
     fn skip(&mut self, schema: &Schema, id: NodeId, depth: usize) -> Result<()> {
-        self.skips = self.skips.checked_sub(1).ok_or_else(|| damaged("an Avro value without bytes repeats itself"))?;
+        self.repeat(1)?;
         if depth > MAX_DEPTH {
             return Err(damaged("an Avro value is nested too deeply"));
         }

@@ -139,6 +139,11 @@ fn values_without_bytes_cannot_be_repeated_without_end() {
     let list = record(r#"{"name":"z","type":{"type":"array","items":"null"}}"#);
     assert!(refusal(&list, 1, &varint(1 << 60)).contains("promised"));
     assert!(refusal(&list, 1, &varint(i64::MIN)).contains("do"));
+    // many rows of long lists of nulls: each is plausible, all together are not
+    let rows = 4000;
+    let row = [varint(3000), varint(0)].concat();
+    let many = record(r#"{"name":"l","type":{"type":"array","items":"null"}}"#);
+    assert!(refusal(&many, rows, &row.repeat(4000)).contains("repeats itself"));
     // a record that holds itself
     assert!(refusal(&record(r#"{"name":"z","type":"r"}"#), 1, b"\0").contains("deep"));
     // records that hold each other twice

@@ -134,6 +134,8 @@ fn bucket_key_is_split_but_not_trimmed() {
 }
 
 proptest! {
+    #![proptest_config(crate::spec::hostile::cases(256))]
+
     #[test]
     fn mutated_schemas_never_panic(at in any::<prop::sample::Index>(), with in any::<Vec<u8>>(), cut in 0_usize..40) {
         let mut bytes = JAVA.as_bytes().to_vec();

@@ -1,6 +1,9 @@
-use proptest::prelude::{any, prop, prop_assert_eq, proptest};
+use proptest::prelude::{Strategy, any, prop, prop_assert, prop_assert_eq, prop_oneof, proptest};
 
 use super::{CommitKind, Snapshot, SnapshotId};
+use crate::spec::hostile::{ENOUGH, cases, peak_of};
+use crate::spec::statistics::TableStatistics;
+use crate::spec::tag::{Consumer, Tag};
 
 /// As Java 0.9 writes it.
 const JAVA: &str = r#"{
@@ -87,7 +90,44 @@ fn torn_file_is_malformed_so_that_a_reader_may_try_again() {
     }
 }
 
+/// A document of each kind that is read beside schemas.
+const DOCUMENTS: &[&str] = &[
+    JAVA,
+    r#"{"version":3,"id":2,"schemaId":0,"baseManifestList":"a","deltaManifestList":"b","commitUser":"u",
+        "commitIdentifier":2,"commitKind":"APPEND","timeMillis":1,"properties":{"a":"b"},"watermark":-9223372036854775808,
+        "tagCreateTime":[2026,11,29,12,3,56,321953393],"tagTimeRetained":315360000.000000000}"#,
+    r#"{"nextSnapshot": 5}"#,
+    r#"{"snapshotId":5,"schemaId":0,"mergedRecordCount":100,"mergedRecordSize":8000,"colStats":{"c":{"colId":1,
+        "distinctCount":5,"min":"1","max":"9","nullCount":0,"avgLen":4,"maxLen":4}}}"#,
+];
+
+/// Pieces of JSON that decoders stumble over.
+fn odd_json() -> impl Strategy<Value = Vec<u8>> {
+    let pieces = [
+        "1e400",
+        "-1",
+        "9223372036854775808",
+        "-9223372036854775809",
+        "0.1",
+        "null",
+        "[]",
+        "{}",
+        "\"\"",
+        "true",
+        "\"\\ud800\"",
+        "[[[[[[[[",
+        "{\"a\":",
+        "\u{feff}",
+        "\0",
+        "1e-400",
+        "99999999999999999999999999",
+    ];
+    prop::sample::select(pieces.to_vec()).prop_map(|piece| piece.as_bytes().to_vec())
+}
+
 proptest! {
+    #![proptest_config(cases(256))]
+
     #[test]
     fn mutated_snapshots_never_panic(at in any::<prop::sample::Index>(), with in any::<Vec<u8>>(), cut in 0_usize..40) {
         let mut bytes = JAVA.as_bytes().to_vec();
@@ -100,10 +140,25 @@ proptest! {
     }
 
     #[test]
-    fn random_bytes_never_panic(bytes in any::<Vec<u8>>()) {
-        let _ = Snapshot::from_json(&bytes);
-        let _ = crate::spec::tag::Tag::from_json(&bytes);
-        let _ = crate::spec::tag::Consumer::from_json(&bytes);
-        let _ = crate::spec::statistics::TableStatistics::from_json(&bytes);
+    fn mutated_and_random_documents_of_every_kind_never_panic(
+        pick in 0..DOCUMENTS.len(),
+        at in any::<prop::sample::Index>(),
+        with in prop_oneof![any::<Vec<u8>>(), odd_json()],
+        cut in 0_usize..40,
+        noise in any::<Vec<u8>>(),
+    ) {
+        let mut bytes = DOCUMENTS[pick].as_bytes().to_vec();
+        let start = at.index(bytes.len());
+        let end = (start + cut).min(bytes.len());
+        bytes.splice(start..end, with);
+        for bytes in [&bytes, &noise] {
+            let ((), peak) = peak_of(|| {
+                let _ = Snapshot::from_json(bytes);
+                let _ = Tag::from_json(bytes);
+                let _ = Consumer::from_json(bytes);
+                let _ = TableStatistics::from_json(bytes);
+            });
+            prop_assert!(peak < ENOUGH, "{peak} bytes of memory");
+        }
     }
 }
