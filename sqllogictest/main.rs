@@ -25,6 +25,7 @@ mod torn;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    lakepin::error::keep_caught_panics_quiet();
     if torn::be_the_writer() {
         return ExitCode::SUCCESS;
     }

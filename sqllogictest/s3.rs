@@ -12,68 +12,94 @@ use lakepin::object_store::{ObjectStore, ObjectStoreExt, aws::AmazonS3Builder, p
 use crate::golden::{Side, compare_table};
 use crate::harness::{Outcome, Test};
 
+mod faults;
+mod proxy;
+
 const TABLES: &[&str] =
     &["part_special", "pk_lsm", "pk_dv", "history", "index_bloom_file", "manifest_orc", "types_pk_avro"];
 const BUCKET: &str = "lake";
 
 pub fn register(tests: &mut Vec<Test>) {
     tests.push(Test::new_async("s3::golden_tables_read_from_a_bucket", run));
+    faults::register(tests);
 }
 
-struct Server(Child);
+/// A running server with an empty bucket.
+struct Server {
+    child: Child,
+    port: u16,
+}
 
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+impl Server {
+    /// Starts one; None when there is no program for it.
+    async fn start() -> Result<Option<Self>, String> {
+        let Some(program) = program() else { return Ok(None) };
+        let port = TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).map_err(|e| e.to_string())?.port();
+        let child = Command::new(&program)
+            .args(["-H", "127.0.0.1", "-p", &port.to_string()])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(|e| format!("{}: {e}", program.display()))?;
+        let server = Self { child, port };
+        create_bucket(port).await?;
+        Ok(Some(server))
+    }
+
+    fn store(&self) -> Result<impl ObjectStore, String> {
+        AmazonS3Builder::new()
+            .with_endpoint(format!("http://127.0.0.1:{}", self.port))
+            .with_allow_http(true)
+            .with_region("us-east-1")
+            .with_access_key_id("test")
+            .with_secret_access_key("test")
+            .with_bucket_name(BUCKET)
+            .build()
+            .map_err(|e| e.to_string())
     }
 }
 
-fn server() -> Option<PathBuf> {
+/// What a warehouse needs to reach a server on a port.
+fn options(port: u16) -> BTreeMap<String, String> {
+    let endpoint = format!("http://127.0.0.1:{port}");
+    let pairs = [
+        ("s3.endpoint", endpoint.as_str()),
+        ("s3.access-key", "test"),
+        ("s3.secret-key", "test"),
+        ("s3.region", "us-east-1"),
+        ("s3.path.style.access", "true"),
+    ];
+    pairs.into_iter().map(|(k, v)| (k.to_string(), v.to_string())).collect()
+}
+
+const NO_SERVER: &str = "no S3 server: LAKEPIN_TEST_MOTO names none";
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn program() -> Option<PathBuf> {
     std::env::var_os("LAKEPIN_TEST_MOTO").map(PathBuf::from).filter(|p| p.is_file())
 }
 
 async fn run() -> Result<Outcome, String> {
-    let Some(program) = server() else {
-        return Ok(Outcome::Skipped("no S3 server: LAKEPIN_TEST_MOTO names none".into()));
-    };
-    let port = TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).map_err(|e| e.to_string())?.port();
-    let child = Command::new(&program)
-        .args(["-H", "127.0.0.1", "-p", &port.to_string()])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .map_err(|e| format!("{}: {e}", program.display()))?;
-    let _server = Server(child);
-    let endpoint = format!("http://127.0.0.1:{port}");
-    create_bucket(port).await?;
-    let store = AmazonS3Builder::new()
-        .with_endpoint(&endpoint)
-        .with_allow_http(true)
-        .with_region("us-east-1")
-        .with_access_key_id("test")
-        .with_secret_access_key("test")
-        .with_bucket_name(BUCKET)
-        .build()
-        .map_err(|e| e.to_string())?;
+    let Some(server) = Server::start().await? else { return Ok(Outcome::Skipped(NO_SERVER.into())) };
+    let store = server.store()?;
     let root = lakepin::testing::golden::root().map_err(|e| e.to_string())?.join("java-0.9");
     let mut objects = 0;
     for table in TABLES {
         objects +=
             upload(&store, &root.join("warehouse/golden.db").join(table), &format!("wh/golden.db/{table}")).await?;
     }
-    let options: BTreeMap<String, String> = [
-        ("s3.endpoint", endpoint.as_str()),
-        ("s3.access-key", "test"),
-        ("s3.secret-key", "test"),
-        ("s3.region", "us-east-1"),
-        ("s3.path.style.access", "true"),
-    ]
-    .into_iter()
-    .map(|(k, v)| (k.to_string(), v.to_string()))
-    .collect();
-    let side =
-        Side { name: "java", warehouse: format!("s3://{BUCKET}/wh").into(), expected: root.join("expected"), options };
+    let side = Side {
+        name: "java",
+        warehouse: format!("s3://{BUCKET}/wh").into(),
+        expected: root.join("expected"),
+        options: options(server.port),
+    };
     let mut files = 0;
     for table in TABLES {
         files += compare_table(&side, table).await.map_err(|m| format!("{table}: {m}"))?;

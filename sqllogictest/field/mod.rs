@@ -7,10 +7,14 @@ mod count;
 mod edit;
 mod engine;
 mod examples;
+mod faults;
 mod fuzz;
-mod kit;
+pub mod kit;
 mod list;
 mod merge;
+mod names;
+#[cfg(unix)]
+mod nobody;
 mod partition;
 mod schema;
 mod stats;
@@ -31,7 +35,9 @@ pub fn register(tests: &mut Vec<Test>) {
     schema::register(tests);
     storage::register(tests);
     engine::register(tests);
+    names::register(tests);
     bad_input::register(tests);
+    faults::register(tests);
     fuzz::register(tests);
     examples::register(tests);
     list::register(tests);
