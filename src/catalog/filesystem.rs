@@ -27,6 +27,7 @@ const PARALLEL: usize = 16;
 pub struct FilesystemCatalog {
     storage: Arc<Storage>,
     warehouse: Location,
+    options: BTreeMap<String, String>,
     /// Tables handed out, so that what they have read serves the next statement. They look at storage themselves.
     tables: Mutex<HashMap<(String, String), Arc<Table>>>,
 }
@@ -37,7 +38,7 @@ impl FilesystemCatalog {
     pub async fn open(url: &str, options: &BTreeMap<String, String>) -> Result<Self> {
         let (storage, warehouse) = Storage::open(url, options).await?;
         let opened = Self::open_in(Arc::clone(&storage), warehouse).await;
-        match opened {
+        let opened = match opened {
             // paths are literal, as the format's writers take them; a URL made by a tool may be escaped
             Err(error) if error.code() == "WarehouseNotFound" => {
                 let decoded = url::Url::parse(url).ok().filter(|url| url.scheme() == "file");
@@ -46,7 +47,8 @@ impl FilesystemCatalog {
                 Self::open_in(Arc::clone(&storage), storage.location(path)?).await.map_err(|_| error)
             }
             outcome => outcome,
-        }
+        };
+        Ok(Self { options: options.clone(), ..opened? })
     }
 
     /// The warehouse in a store the caller has.
@@ -55,7 +57,7 @@ impl FilesystemCatalog {
         if !folders.iter().any(|folder| folder.ends_with(DATABASE_SUFFIX)) {
             check_warehouse(&storage, &warehouse, &folders).await?;
         }
-        Ok(Self { storage, warehouse, tables: Mutex::new(HashMap::new()) })
+        Ok(Self { storage, warehouse, options: BTreeMap::new(), tables: Mutex::new(HashMap::new()) })
     }
 
     fn database_folder(&self, database: &str) -> Option<Location> {
@@ -139,6 +141,10 @@ impl Catalog for FilesystemCatalog {
 
     fn storage(&self) -> &Arc<Storage> {
         &self.storage
+    }
+
+    fn options(&self) -> BTreeMap<String, String> {
+        self.options.clone()
     }
 
     async fn list_databases(&self) -> Result<Vec<String>> {

@@ -4,6 +4,7 @@
 
 mod filesystem;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -23,6 +24,11 @@ pub trait Catalog: fmt::Debug + Send + Sync {
 
     /// The store the warehouse lies in.
     fn storage(&self) -> &Arc<Storage>;
+
+    /// The options it was opened with, secrets included.
+    fn options(&self) -> BTreeMap<String, String> {
+        BTreeMap::new()
+    }
 
     /// All databases, sorted.
     async fn list_databases(&self) -> Result<Vec<String>>;

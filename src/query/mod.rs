@@ -10,6 +10,7 @@
 //! | [`nodes`] | plan nodes |
 //! | [`work`] | what a plan has to read and has read so far |
 //! | [`statistics`] | what metadata proves about rows |
+//! | [`compared`] | two states that are compared, without what they share |
 //! | `layout` | sections to plan nodes |
 //! | `mapping` | which Parquet files DataFusion's own source may read |
 //! | `filters` | which filters planning applies, and how far |
@@ -21,6 +22,7 @@
 mod budget;
 #[cfg(feature = "codec")]
 pub mod codec;
+pub mod compared;
 pub mod env;
 mod filters;
 mod layout;
@@ -36,6 +38,7 @@ pub mod work;
 mod yielding;
 
 pub use budget::PoolBudget;
+pub use compared::Compared;
 pub use env::{QueryEnv, QueryLimits};
 pub use report::{ScanLog, ScanReport};
 pub use settings::LakepinOptions;

@@ -16,6 +16,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::filter::FilterExecBuilder;
 use futures::{StreamExt, TryStreamExt, stream};
 
+use super::compared::Compared;
 use super::env::QueryEnv;
 use super::filters::pushdown;
 use super::layout::Layout;
@@ -38,6 +39,7 @@ pub struct LakeTable {
     columns: Arc<[ReadColumn]>,
     schema: SchemaRef,
     log: Option<Arc<ScanLog>>,
+    compared: Option<Arc<Compared>>,
 }
 
 impl Table {
@@ -65,13 +67,20 @@ impl LakeTable {
     /// Row tracking where the table has none; options that this reader must refuse.
     pub fn try_view(pin: Arc<Pin>, env: Arc<QueryEnv>, view: LakeView) -> Result<Self> {
         let (columns, schema) = view.columns(&pin)?;
-        Ok(Self { pin, env, view, columns, schema, log: None })
+        Ok(Self { pin, env, view, columns, schema, log: None, compared: None })
     }
 
     /// The same table, whose scans report to `log`.
     #[must_use]
     pub fn with_log(mut self, log: Arc<ScanLog>) -> Self {
         self.log = Some(log);
+        self
+    }
+
+    /// The same table without the rows that both sides of a comparison have in files they share.
+    #[must_use]
+    pub fn in_comparison(mut self, compared: Arc<Compared>) -> Self {
+        self.compared = Some(compared);
         self
     }
 
@@ -105,6 +114,11 @@ impl LakeTable {
     /// Plans the files of a scan and reports it.
     async fn plan(&self, session: &dyn Session, filters: &[Expr], limit: Option<usize>) -> Result<Arc<ScanPlan>> {
         let started = Instant::now();
+        let named = |error: Error| error.with_context("table", self.pin.table.name());
+        let without = match &self.compared {
+            Some(compared) => Some(compared.common(&self.env.scan).await.map_err(named)?),
+            None => None,
+        };
         let request = ScanRequest {
             filters: filters.to_vec(),
             limit,
@@ -112,10 +126,9 @@ impl LakeTable {
             explain: self.log.as_ref().is_some_and(|log| log.explains_files()),
             config: Some(Arc::clone(session.config().options())),
             progress: self.log.as_ref().map(|log| Arc::clone(log.progress())).unwrap_or_default(),
+            without,
         };
-        let plan = crate::scan::plan(&self.pin, &request, &self.env.scan)
-            .await
-            .map_err(|error| error.with_context("table", self.pin.table.name()))?;
+        let plan = crate::scan::plan(&self.pin, &request, &self.env.scan).await.map_err(named)?;
         if let Some(log) = &self.log {
             log.push(ScanReport {
                 pin: Arc::clone(&self.pin),

@@ -1,3 +1,4 @@
-//! Accounting: raw, hidden, deleted, superseded and final rows of a pin, side by side.
+//! What a table's metadata and files prove: row accounting, and how long a snapshot will be there.
 
 pub mod accounting;
+pub mod retention;

@@ -12,7 +12,9 @@ use datafusion::logical_expr::expr::InList;
 use datafusion::logical_expr::{Expr, col, lit};
 use serde_json::{Value, json};
 
-use super::{ChangeRange, ScanEnv, ScanKind, ScanPlan, ScanRequest, SectionClass, automatic_changes, plan, plan_diff};
+use super::{
+    ChangeRange, CommonFiles, ScanEnv, ScanKind, ScanPlan, ScanRequest, SectionClass, automatic_changes, plan,
+};
 use crate::error::Result;
 use crate::snapshot::{Pin, PinRequest, Table, TableIdent};
 use crate::spec::index_manifest::{decode_index_manifest, encode_index_manifest};
@@ -480,83 +482,38 @@ async fn buckets_are_pruned_by_each_entrys_own_count() {
     }
 }
 
-#[tokio::test]
-async fn a_diff_reads_only_what_may_differ() {
-    let spec = TableSpec::new(&[("id", "INT NOT NULL"), ("v", "INT")]).primary_key(&["id"]).option("bucket", "1");
-    let mut fixture = Fixture::new(spec);
-    let rows = |ids: &[i32]| ids.iter().map(|id| json!({"id": id, "v": 1})).collect::<Vec<_>>();
-    fixture
-        .table
-        .commit()
-        .file(FileSpec::rows(&rows(&[1, 2])).level(5))
-        .file(FileSpec::rows(&rows(&[10, 20])).level(5))
-        .publish()
-        .unwrap();
-    fixture.table.append(&rows(&[15])).unwrap();
-    let (one, two) = (fixture.pin(PinRequest::SnapshotId(1)).await, fixture.pin(PinRequest::SnapshotId(2)).await);
-    let env = ScanEnv::default();
-    let diff = plan_diff(&one, &two, &[], &env).await.unwrap();
-    assert_eq!(diff.buckets.len(), 1);
-    let files = |unit: &Option<super::Unit>| {
-        unit.iter().flat_map(|unit| &unit.sections).map(|section| section.files().count()).sum::<usize>()
-    };
-    assert_eq!((files(&diff.buckets[0].start), files(&diff.buckets[0].end)), (2, 3));
-    let same = plan_diff(&two, &two, &[], &env).await.unwrap();
-    assert!(same.buckets.is_empty());
-    // a filter on values must not hide one side of a change
-    let filtered = plan_diff(&one, &two, &[col("v").gt(lit(5))], &env).await.unwrap();
-    assert_eq!(filtered.buckets.len(), 1);
+/// The names that two snapshots have in common.
+async fn common(fixture: &Fixture, one: i64, other: i64) -> Arc<CommonFiles> {
+    let (request, env) = (ScanRequest::default(), ScanEnv::default());
+    let one = plan(&fixture.pin(PinRequest::SnapshotId(one)).await, &request, &env).await.unwrap();
+    let other = plan(&fixture.pin(PinRequest::SnapshotId(other)).await, &request, &env).await.unwrap();
+    assert_eq!(CommonFiles::of(&one, &other), CommonFiles::of(&other, &one));
+    Arc::new(CommonFiles::of(&one, &other))
 }
 
 #[tokio::test]
-async fn a_diff_of_an_append_table_reads_the_files_of_one_side_only() {
-    let mut fixture = append_table();
-    for id in 0..4 {
-        fixture.table.append(&[json!({"id": id, "v": 1}), json!({"id": id, "v": 2})]).unwrap();
-    }
-    let names = fixture.names();
-    // one file gone, one with a vector, one new
-    fixture
-        .table
-        .commit()
-        .remove(&names[0])
-        .delete_positions(&names[1], &[0])
-        .file(FileSpec::rows(&[json!({"id": 9, "v": 1})]))
-        .publish()
-        .unwrap();
-    let (one, two) = (fixture.pin(PinRequest::SnapshotId(4)).await, fixture.pin(PinRequest::SnapshotId(5)).await);
-    let diff = plan_diff(&one, &two, &[], &ScanEnv::default()).await.unwrap();
-    let files = |unit: &Option<super::Unit>| -> Vec<String> {
-        let files = unit.iter().flat_map(|unit| &unit.sections).flat_map(|section| section.files());
-        files.map(|file| file.entry.file.file_name.clone()).collect()
+async fn a_comparison_reads_only_what_may_differ() {
+    let mut fixture = Fixture::keyed(&[]);
+    let file = |ids: &[i32], level: i32| {
+        FileSpec::rows(&ids.iter().map(|id| json!({"id": id, "v": 1})).collect::<Vec<_>>()).level(level)
     };
-    assert_eq!((diff.buckets.len(), diff.common_files), (1, 2));
-    assert_eq!(files(&diff.buckets[0].start), [names[0].as_str(), names[1].as_str()]);
-    let end = files(&diff.buckets[0].end);
-    assert!(end.len() == 2 && end.contains(&names[1]) && end.iter().any(|name| !names.contains(name)), "{end:?}");
-}
-
-#[tokio::test]
-async fn a_diff_meets_partitions_and_buckets_that_only_one_side_has() {
-    let spec = TableSpec::new(&[("id", "INT NOT NULL"), ("v", "INT"), ("p", "INT NOT NULL")])
-        .partitioned_by(&["p"])
-        .primary_key(&["p", "id"])
-        .option("bucket", "4");
-    let mut fixture = Fixture::new(spec);
-    let rows = |p: i32| (0..9).map(|id| json!({"id": id, "v": 1, "p": p})).collect::<Vec<_>>();
-    fixture.table.append(&[rows(1), rows(3)].concat()).unwrap();
-    let old: Vec<String> = fixture.table.live_files().unwrap().into_iter().map(|e| e.file.file_name).collect();
-    let gone = old.iter().take(old.len() / 2).fold(fixture.table.commit(), |commit, name| commit.remove(name));
-    gone.file(FileSpec::rows(&[rows(2), rows(4)].concat())).publish().unwrap();
-    let (one, two) = (fixture.pin(PinRequest::SnapshotId(1)).await, fixture.pin(PinRequest::SnapshotId(2)).await);
-    let diff = plan_diff(&one, &two, &[], &ScanEnv::default()).await.unwrap();
-    // partition 3 is the same, 1 has gone, 2 and 4 are new
-    let sides: Vec<(Datum, bool, bool)> =
-        diff.buckets.iter().map(|b| (b.partition[0].clone(), b.start.is_some(), b.end.is_some())).collect();
-    let buckets = old.len() / 2;
-    let each = |p: i32, start: bool| vec![(Datum::Int(p), start, !start); buckets];
-    assert_eq!(sides, [each(1, true), each(2, false), each(4, false)].concat());
-    assert_eq!(diff.common_files as usize, buckets);
+    // two files nobody shares keys with, and a pair that is merged
+    let first = fixture.table.commit();
+    let first = first.file(file(&[1, 2], 5)).file(file(&[10, 20], 5)).file(file(&[31, 33], 5)).file(file(&[32], 0));
+    first.publish().unwrap();
+    fixture.table.commit().file(file(&[15], 0)).publish().unwrap();
+    // the pair gets a third, the other two stay
+    fixture.table.commit().file(file(&[32, 34], 0)).publish().unwrap();
+    assert_eq!(common(&fixture, 1, 1).await.len(), 4);
+    assert_eq!(common(&fixture, 1, 2).await.len(), 3, "all but the file that is merged with 15 now");
+    let changed = common(&fixture, 1, 3).await;
+    assert_eq!(changed.len(), 1);
+    let pin = fixture.pin(PinRequest::SnapshotId(3)).await;
+    let request = ScanRequest { without: Some(changed), explain: true, ..ScanRequest::default() };
+    let plan = plan(&pin, &request, &ScanEnv::default()).await.unwrap();
+    assert_eq!((plan.stages.by_comparison, plan.stages.kept_files), (1, 5));
+    let left_out: Vec<_> = plan.decisions.iter().filter(|d| !d.kept).map(|d| d.rule.as_str()).collect();
+    assert_eq!(left_out, ["the state compared with has the same rows of it"]);
 }
 
 #[tokio::test]

@@ -19,6 +19,7 @@ pub(crate) enum Stage {
     Value,
     Index,
     Vector,
+    Comparison,
     Limit,
 }
 
@@ -33,6 +34,7 @@ impl Stage {
             Self::Value => &mut stages.by_value,
             Self::Index => &mut stages.by_index,
             Self::Vector => &mut stages.by_vector,
+            Self::Comparison => &mut stages.by_comparison,
             Self::Limit => &mut stages.by_limit,
         } += 1;
     }

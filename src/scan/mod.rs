@@ -10,6 +10,7 @@
 
 mod bucket;
 mod clean;
+mod common;
 mod condition;
 mod evolution;
 mod filters;
@@ -30,8 +31,9 @@ mod sections;
 mod stats;
 mod vectors;
 
+pub use common::CommonFiles;
 pub use filters::exact_filters;
-pub use incremental::{DiffBucket, DiffPlan, automatic_changes, plan_diff};
+pub use incremental::automatic_changes;
 pub use manifests::{ManifestCache, index_files, live_files, manifests};
 pub use plan::{
     ChangeRange, DeletionFile, FileDecision, FileRead, PlannedFile, ScanEnv, ScanKind, ScanPlan, ScanRequest, Section,

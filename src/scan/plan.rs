@@ -7,6 +7,7 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::logical_expr::Expr;
 use roaring::RoaringBitmap;
 
+use super::common::CommonFiles;
 use super::manifests::ManifestCache;
 use super::progress::ScanProgress;
 use crate::snapshot::Pin;
@@ -66,6 +67,8 @@ pub struct ScanRequest {
     pub config: Option<Arc<ConfigOptions>>,
     /// Told what has been read.
     pub progress: Arc<ScanProgress>,
+    /// Files that a comparison with another state need not read.
+    pub without: Option<Arc<CommonFiles>>,
 }
 
 /// How the rows of a section are found.
@@ -283,6 +286,8 @@ pub struct Stages {
     pub by_limit: u64,
     /// Files whose rows are all deleted by vectors.
     pub by_vector: u64,
+    /// Files left out because the other side of a comparison has them too.
+    pub by_comparison: u64,
     /// Files kept.
     pub kept_files: u64,
     /// Physical rows in them.

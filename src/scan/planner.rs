@@ -109,6 +109,10 @@ impl<'a> Planner<'a> {
             drop_where(&mut live, Stage::Partition, &rule, |file| source.without.contains(&file.partition));
         }
         self.load_schemas(pin, &table, &mut live).await?;
+        if let Some(common) = &self.request.without {
+            let rule: Arc<str> = "the state compared with has the same rows of it".into();
+            drop_where(&mut live, Stage::Comparison, &rule, |file| common.has(&file.entry));
+        }
         let keyed = self.schema.is_primary_key_table();
         if keyed {
             self.filter_levels(pin, &mut live)?;
@@ -391,7 +395,7 @@ impl<'a> Planner<'a> {
             let bucket = files.entry((file.partition, file.entry.bucket.0)).or_default();
             match file.dropped {
                 None => bucket.0.push(number),
-                Some((Stage::Key, _)) => bucket.1 = true,
+                Some((Stage::Key | Stage::Comparison, _)) => bucket.1 = true,
                 Some(_) => {}
             }
         }

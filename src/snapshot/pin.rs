@@ -17,7 +17,7 @@ use crate::spec::{CoreOptions, DataField, DataType, SchemaId, Snapshot, Snapshot
 use crate::storage::Location;
 
 /// A table fixed at one snapshot and its schema. Immutable, shared by `Arc`.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Pin {
     /// The table and branch.
@@ -83,26 +83,45 @@ impl Pin {
             }
         }
         let mut pin = outcome?;
-        let scan = &pin.options.scan;
-        match (scan.fallback_branch.clone(), scan.primary_branch.clone()) {
-            (None, None) => {}
+        pin.add_branches(None, &dynamic_options, zone).await?;
+        Ok(Arc::new(pin))
+    }
+
+    /// Adds the branch that the options say completes this one; `known` is a pin of the same state that may have it.
+    async fn add_branches(
+        &mut self,
+        known: Option<&Self>,
+        dynamic_options: &BTreeMap<String, String>,
+        zone: &SessionZone,
+    ) -> Result<()> {
+        let own = &self.table.ident().branch;
+        let scan = &self.options.scan;
+        let (option, branch) = match (&scan.fallback_branch, &scan.primary_branch) {
+            (None, None) => return Ok(()),
             (Some(_), Some(_)) => {
                 return Err(Error::unsupported("a table cannot have both a fallback and a primary branch")
                     .with_code("UnsupportedOption")
-                    .with_context("table", table.name())
+                    .with_context("table", self.table.name())
                     .with_context("option", "scan.primary-branch"));
             }
-            (Some(branch), None) if branch != table.ident().branch => {
-                let other = pin.other_branch("scan.fallback-branch", &branch, &dynamic_options, zone).await?;
-                pin.fallback = Some(other);
-            }
-            (None, Some(branch)) if branch != table.ident().branch => {
-                let other = pin.other_branch("scan.primary-branch", &branch, &dynamic_options, zone).await?;
-                pin.primary = Some(other);
-            }
-            _ => {}
+            (Some(branch), None) => ("scan.fallback-branch", branch.clone()),
+            (None, Some(branch)) => ("scan.primary-branch", branch.clone()),
+        };
+        if branch == *own {
+            return Ok(());
         }
-        Ok(Arc::new(pin))
+        let fallback = option == "scan.fallback-branch";
+        let known = known.and_then(|pin| if fallback { pin.fallback.as_ref() } else { pin.primary.as_ref() });
+        let other = match known.filter(|other| other.table.ident().branch == branch) {
+            Some(other) => Arc::clone(other),
+            None => self.other_branch(option, &branch, dynamic_options, zone).await?,
+        };
+        if fallback {
+            self.fallback = Some(other);
+        } else {
+            self.primary = Some(other);
+        }
+        Ok(())
     }
 
     /// Without fallback and primary branches.
@@ -233,6 +252,38 @@ impl Pin {
             }
             outcome => outcome,
         }
+    }
+
+    /// The same state, read with other options of the caller; where a read starts is not among them any more.
+    ///
+    /// Cost: none, unless a fallback or primary branch is named that this pin does not have.
+    pub async fn with_options(
+        &self,
+        dynamic_options: &BTreeMap<String, String>,
+        zone: &SessionZone,
+    ) -> Result<Arc<Self>> {
+        let named = |error: Error| error.with_context("table", self.table.name());
+        let mut merged = self.table.schema(self.latest_schema_id).await?.options.clone();
+        merged.extend(dynamic_options.iter().map(|(key, value)| (key.clone(), value.clone())));
+        remove_positions(&mut merged);
+        let options = Arc::new(CoreOptions::parse(&merged).map_err(named)?);
+        let mut pin = Self { options, fallback: None, primary: None, ..self.clone() };
+        for notice in pin.options.notices(&pin.schema) {
+            if !pin.notices.contains(&notice) {
+                pin.notices.push(notice);
+            }
+        }
+        pin.add_branches(Some(self), dynamic_options, zone).await?;
+        Ok(Arc::new(pin))
+    }
+
+    /// The same pin, completed by this state of its fallback or primary branch.
+    pub fn completed_by(&self, other: &Arc<Self>) -> Arc<Self> {
+        let mut pin = self.clone();
+        for branch in [&mut pin.fallback, &mut pin.primary].into_iter().flatten() {
+            *branch = Arc::clone(other);
+        }
+        Arc::new(pin)
     }
 
     /// The pinned snapshot's number; None for a table without snapshots.

@@ -10,6 +10,9 @@ use given::{Given, lower};
 
 mod given;
 mod readable;
+mod retention;
+
+pub use retention::RetentionOptions;
 
 /// Rule that folds the rows of one key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -55,6 +55,23 @@ fn is_escaped(c: char) -> bool {
 /// Null, empty and blank values share the default directory, so values are never taken back from paths. Instants are
 /// told in UTC.
 pub fn partition_dir(names: &[&str], values: &[Datum], types: &[&DataType], options: &CoreOptions) -> Result<String> {
+    let parts = parts(names, values, types, options)?;
+    let escaped: Vec<String> = parts.iter().map(|(name, text)| format!("{}={}", escape(name), escape(text))).collect();
+    Ok(escaped.join("/"))
+}
+
+/// The same without escapes: the name of a partition as catalogs tell it.
+pub fn partition_name(names: &[&str], values: &[Datum], types: &[&DataType], options: &CoreOptions) -> Result<String> {
+    let parts = parts(names, values, types, options)?;
+    Ok(parts.iter().map(|(name, text)| format!("{name}={text}")).collect::<Vec<_>>().join("/"))
+}
+
+fn parts<'n>(
+    names: &[&'n str],
+    values: &[Datum],
+    types: &[&DataType],
+    options: &CoreOptions,
+) -> Result<Vec<(&'n str, String)>> {
     if names.len() != values.len() || names.len() != types.len() {
         return Err(Error::internal(format!(
             "{} partition columns, {} values, {} types",
@@ -63,20 +80,14 @@ pub fn partition_dir(names: &[&str], values: &[Datum], types: &[&DataType], opti
             types.len()
         )));
     }
-    let mut path = String::new();
-    for ((name, value), data_type) in names.iter().zip(values).zip(types) {
+    let part = |((name, value), data_type): ((&&'n str, &Datum), &&DataType)| {
         let text = value_text(value, data_type, options.partition_legacy_name)
             .map_err(|error| error.with_context("column", name))?
             .filter(|text| !is_blank(text))
             .unwrap_or_else(|| options.partition_default_name.clone());
-        if !path.is_empty() {
-            path.push('/');
-        }
-        path.push_str(&escape(name));
-        path.push('=');
-        path.push_str(&escape(&text));
-    }
-    Ok(path)
+        Ok((*name, text))
+    };
+    names.iter().zip(values).zip(types).map(part).collect()
 }
 
 /// `bucket-N`, or `bucket-postpone`.

@@ -1,15 +1,17 @@
 //! The warehouse as a DataFusion catalog: one that any session can use, and the overlay of one statement.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use async_trait::async_trait;
 use datafusion::catalog::{CatalogProvider, CatalogProviderList, SchemaProvider, TableProvider};
 use datafusion::error::Result as DfResult;
-use datafusion::execution::SessionStateBuilder;
+use datafusion::execution::{SessionState, SessionStateBuilder};
 use parking_lot::RwLock;
 
+use super::plain::PlainTable;
 use super::settings::Settings;
 use super::statement::Statement;
+use super::view::SqlView;
 use super::warehouse::Warehouse;
 use crate::error::{Error, Result};
 use crate::query::ScanLog;
@@ -37,12 +39,34 @@ pub(crate) struct LakeCatalog {
     warehouse: Warehouse,
     settings: Arc<Settings>,
     listing: Arc<Listing>,
+    /// The session it is registered in, for its time zone and memory.
+    session: Weak<RwLock<SessionState>>,
 }
 
 impl LakeCatalog {
     /// The warehouse; its names are not listed yet.
-    pub(crate) fn new(warehouse: &Warehouse, settings: Arc<Settings>) -> Self {
-        Self { warehouse: warehouse.clone(), settings, listing: Arc::default() }
+    pub(crate) fn new(warehouse: &Warehouse, settings: Arc<Settings>, session: Weak<RwLock<SessionState>>) -> Self {
+        Self { warehouse: warehouse.clone(), settings, listing: Arc::default(), session }
+    }
+
+    /// A statement of a session that is not ours.
+    pub(crate) fn statement(&self, state: SessionState) -> Result<Arc<Statement>> {
+        Statement::new(&self.warehouse, &self.settings, state, ScanLog::new())
+    }
+
+    /// A name of a session that is not ours, alone.
+    async fn plain(&self, database: &str, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
+        let local = self.settings.local(database, name);
+        let named = match local {
+            Some(local) if !local.is::<SqlView>() => return Ok(Some(local)),
+            Some(view) => Some(view),
+            None => {
+                let state = self.session.upgrade().map(|state| state.read().clone());
+                let state = state.unwrap_or_else(|| SessionStateBuilder::new().build());
+                self.statement(state)?.provider(database, name).await?
+            }
+        };
+        Ok(named.map(|named| Arc::new(PlainTable::new(self, database, name, named)) as _))
     }
 
     /// Lists databases and tables again.
@@ -97,15 +121,7 @@ impl SchemaProvider for LakeSchema {
     async fn table(&self, name: &str) -> DfResult<Option<Arc<dyn TableProvider>>> {
         match &self.statement {
             Some(statement) => Ok(statement.provider(&self.database, name).await?),
-            None => {
-                if let Some(local) = self.catalog.settings.local(&self.database, name) {
-                    return Ok(Some(local));
-                }
-                // a session that is not ours: the name stands alone
-                let state = SessionStateBuilder::new().build();
-                let statement = Statement::new(&self.catalog.warehouse, &self.catalog.settings, state, ScanLog::new())?;
-                Ok(statement.provider(&self.database, name).await?)
-            }
+            None => Ok(self.catalog.plain(&self.database, name).await?),
         }
     }
 
@@ -214,7 +230,7 @@ impl SchemaProvider for ForeignSchema {
         if let Some(found) = self.statement.foreign(&self.database, name).await? {
             return Ok(Some(found));
         }
-        self.inner.table(name).await
+        self.inner.table(&self.statement.written(name)).await
     }
 
     fn table_exist(&self, name: &str) -> bool {

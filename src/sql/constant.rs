@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use datafusion::common::tree_node::TreeNode;
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::execution::SessionState;
-use datafusion::logical_expr::Expr;
 use datafusion::logical_expr::simplify::SimplifyContext;
+use datafusion::logical_expr::{Expr, ExprSchemable};
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::sql::sqlparser::ast::{
     DataType as SqlType, Expr as SqlExpr, ExprWithAlias, TypedString, UnaryOperator, Value, ValueWithSpan,
@@ -56,26 +57,36 @@ fn string_value(value: &Value) -> Option<&str> {
 
 /// The value of a constant expression.
 pub(crate) fn evaluate(state: &SessionState, expr: &SqlExpr) -> Result<ScalarValue> {
-    let schema = DFSchema::empty();
+    value(state, expr, logical(state, expr)?)
+}
+
+fn not_constant(expr: &SqlExpr, reason: String) -> Error {
+    Error::invalid(format!("{expr} is not a constant: {reason}")).with_code("NotConstant")
+}
+
+fn logical(state: &SessionState, expr: &SqlExpr) -> Result<Expr> {
     let aliased = ExprWithAlias { expr: expr.clone(), alias: None };
-    let not_constant =
-        |reason: String| Error::invalid(format!("{expr} is not a constant: {reason}")).with_code("NotConstant");
-    let logical = state
-        .create_logical_expr_from_sql_expr(aliased, &schema)
-        .map_err(|error| not_constant(Error::from_datafusion(error).message().to_string()))?;
-    let now = chrono::DateTime::from_timestamp_millis(now_millis());
+    state
+        .create_logical_expr_from_sql_expr(aliased, &DFSchema::empty())
+        .map_err(|error| not_constant(expr, Error::from_datafusion(error).message().to_string()))
+}
+
+fn value(state: &SessionState, expr: &SqlExpr, logical: Expr) -> Result<ScalarValue> {
+    // one moment for all of a statement: two references AS OF now() are the same state
+    let started = state.execution_props().query_execution_start_time;
+    let now = started.or_else(|| chrono::DateTime::from_timestamp_millis(now_millis()));
     let context = SimplifyContext::builder()
-        .with_schema(Arc::new(schema))
+        .with_schema(Arc::new(DFSchema::empty()))
         .with_config_options(Arc::clone(state.config_options()))
         .with_query_execution_start_time(now)
         .build();
     let simplifier = ExprSimplifier::new(context);
     let coerced = simplifier
         .coerce(logical, &DFSchema::empty())
-        .map_err(|error| not_constant(Error::from_datafusion(error).message().to_string()))?;
+        .map_err(|error| not_constant(expr, Error::from_datafusion(error).message().to_string()))?;
     match simplifier.simplify(coerced)? {
         Expr::Literal(value, _) => Ok(value),
-        other => Err(not_constant(format!("it depends on {other}"))),
+        other => Err(not_constant(expr, format!("it depends on {other}"))),
     }
 }
 
@@ -94,7 +105,19 @@ pub(crate) fn instant(state: &SessionState, expr: &SqlExpr, zone: &SessionZone) 
     {
         return parse_timestamp(text, zone);
     }
-    let value = evaluate(state, expr)?;
+    let logical = logical(state, expr)?;
+    let of_day = logical.exists(|part| Ok(is_part_of_day(part)))?;
+    if *zone != SessionZone::utc() && logical.exists(|part| Ok(forgets_zone(part)))? {
+        return Err(Error::invalid(format!("{expr} is a clock time of UTC here, and the session's zone is {zone}"))
+            .with_code("AmbiguousTimestamp")
+            .with_hint("write to_timestamp_seconds(…) or to_timestamp_millis(…), which are instants"));
+    }
+    let value = value(state, expr, logical)?;
+    if of_day && matches!(value, ScalarValue::Date32(_) | ScalarValue::Date64(_)) {
+        return Err(Error::invalid(format!("{expr} is a date: its hours would be lost"))
+            .with_code("BadTimestamp")
+            .with_hint("start from a timestamp: TIMESTAMP '2026-04-16 00:00:00' - INTERVAL '1' HOUR"));
+    }
     scalar_instant(&value, zone).ok_or_else(|| {
         Error::invalid(format!("{expr} is not a time"))
             .with_code("BadTimestamp")
@@ -102,15 +125,38 @@ pub(crate) fn instant(state: &SessionState, expr: &SqlExpr, zone: &SessionZone) 
     })?
 }
 
+/// An interval that is not of whole days: DataFusion takes it from a date without a word, and leaves the date.
+fn is_part_of_day(part: &Expr) -> bool {
+    match part {
+        Expr::Literal(ScalarValue::IntervalMonthDayNano(Some(interval)), _) => {
+            interval.nanoseconds % 86_400_000_000_000 != 0
+        }
+        Expr::Literal(ScalarValue::IntervalDayTime(Some(interval)), _) => interval.milliseconds % 86_400_000 != 0,
+        _ => false,
+    }
+}
+
+/// A number of seconds made a time whose zone is lost: DataFusion shows the clock of UTC as if it were the session's.
+fn forgets_zone(part: &Expr) -> bool {
+    let Expr::ScalarFunction(call) = part else { return false };
+    let of_number = || match call.args.as_slice() {
+        [number] => number.get_type(&DFSchema::empty()).is_ok_and(|data_type| data_type.is_numeric()),
+        _ => false,
+    };
+    matches!(call.name(), "to_timestamp" | "from_unixtime") && of_number()
+}
+
 /// None when the value is of a type that is no time.
 fn scalar_instant(value: &ScalarValue, zone: &SessionZone) -> Option<Result<i64>> {
     let null = || Err(Error::invalid("the time is NULL").with_code("BadTimestamp"));
+    if let ScalarValue::Date32(days) = value {
+        return Some(days.map_or_else(null, |days| zone.start_of_day(days.into())));
+    }
     let (units, per_second, zoned) = match value {
         ScalarValue::TimestampSecond(v, z) => (*v, 1i64, z.is_some()),
         ScalarValue::TimestampMillisecond(v, z) => (*v, 1_000, z.is_some()),
         ScalarValue::TimestampMicrosecond(v, z) => (*v, 1_000_000, z.is_some()),
         ScalarValue::TimestampNanosecond(v, z) => (*v, 1_000_000_000, z.is_some()),
-        ScalarValue::Date32(days) => (days.map(|d| i64::from(d) * 86_400), 1, false),
         ScalarValue::Date64(millis) => (*millis, 1_000, false),
         ScalarValue::Utf8(t) | ScalarValue::LargeUtf8(t) | ScalarValue::Utf8View(t) => {
             return Some(t.as_deref().map_or_else(null, |t| parse_timestamp(t, zone)));

@@ -13,6 +13,7 @@ use datafusion::error::Result as DfResult;
 use datafusion::logical_expr::{Expr, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use futures::future::BoxFuture;
+use tokio::sync::OnceCell;
 
 use crate::error::Result;
 
@@ -23,11 +24,13 @@ pub(crate) fn empty(schema: SchemaRef) -> Arc<dyn TableProvider> {
 
 type Load = dyn Fn() -> BoxFuture<'static, Result<RecordBatch>> + Send + Sync;
 
-/// A relation whose rows are made when a query is planned over it, not when it is merely named.
+/// A relation whose rows are made when a query is planned over it, not when it is merely named; once, so that all uses
+/// in a statement see the same rows.
 pub(crate) struct LazyTable {
     name: String,
     schema: SchemaRef,
     load: Box<Load>,
+    rows: OnceCell<RecordBatch>,
 }
 
 impl LazyTable {
@@ -36,7 +39,7 @@ impl LazyTable {
         schema: SchemaRef,
         load: impl Fn() -> BoxFuture<'static, Result<RecordBatch>> + Send + Sync + 'static,
     ) -> Arc<dyn TableProvider> {
-        Arc::new(Self { name: name.into(), schema, load: Box::new(load) })
+        Arc::new(Self { name: name.into(), schema, load: Box::new(load), rows: OnceCell::new() })
     }
 }
 
@@ -63,7 +66,7 @@ impl TableProvider for LazyTable {
         _filters: &[Expr],
         _limit: Option<usize>,
     ) -> DfResult<Arc<dyn ExecutionPlan>> {
-        let batch = (self.load)().await?;
+        let batch = self.rows.get_or_try_init(|| (self.load)()).await?.clone();
         let schema = Arc::clone(&self.schema);
         Ok(MemorySourceConfig::try_new_exec(&[vec![batch]], schema, projection.cloned())?)
     }

@@ -7,6 +7,7 @@
 //! | `travel`, `selector`, `constant`, `names` | clauses in the tree to names such as `t@v3` |
 //! | `statement` | one statement's view of the warehouse: each table resolved once |
 //! | `catalog`, `planner`, `view` | how DataFusion meets it |
+//! | `plain` | statements that reach DataFusion without us: still one snapshot for each table |
 //! | `identifiers` | unquoted names |
 //! | `timestamps` | literals with more digits than a column |
 //! | `settings` | what a session remembers |
@@ -27,6 +28,7 @@ mod memory;
 mod names;
 mod parameters;
 mod place;
+mod plain;
 mod planner;
 mod result;
 mod rewrite;

@@ -55,7 +55,11 @@ pub(crate) fn rewrite(tokens: Vec<TokenWithSpan>, notices: &mut Vec<String>) -> 
     let mut out: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
     let mut at = 0;
     while at < tokens.len() {
-        let Some((first, next)) = read_selector(&tokens, at, !out.is_empty() && ends_reference(&out), notices)? else {
+        let after_reference = !out.is_empty() && ends_reference(&out);
+        if !after_reference && matches!(out.last().map(|t| &t.token), Some(Token::RParen)) {
+            refuse_after_parenthesis(&tokens, at)?;
+        }
+        let Some((first, next)) = read_selector(&tokens, at, after_reference, notices)? else {
             match tokens.get(at) {
                 Some(TokenWithSpan { token: Token::Whitespace(_), .. }) | None => {}
                 Some(token) => out.push(token.clone()),
@@ -70,6 +74,9 @@ pub(crate) fn rewrite(tokens: Vec<TokenWithSpan>, notices: &mut Vec<String>) -> 
         let span = tokens.get(at).map_or_else(Span::empty, |t| t.span);
         at = next;
         // alias between or behind several of them
+        if names_parenthesis(&out) {
+            return Err(cannot_travel(span));
+        }
         let mut alias = take_alias(&mut out);
         loop {
             if alias.is_empty() {
@@ -104,6 +111,22 @@ pub(crate) fn rewrite(tokens: Vec<TokenWithSpan>, notices: &mut Vec<String>) -> 
         out.extend(alias);
     }
     Ok(out)
+}
+
+/// A clause behind a subquery or a function, which the parser would not understand.
+fn refuse_after_parenthesis(tokens: &[TokenWithSpan], at: usize) -> Result<()> {
+    match read_selector(tokens, at, true, &mut Vec::new()) {
+        Ok(Some((Selector::Clause(clause), _))) => Err(cannot_travel(clause.span)),
+        _ => Ok(()),
+    }
+}
+
+fn cannot_travel(span: Span) -> Error {
+    Error::invalid("only a table can travel in time, not a subquery or a function")
+        .with_code("CannotTravel")
+        .with_context("line", span.start.line)
+        .with_context("column", span.start.column)
+        .with_hint("put the clause behind the tables inside of it")
 }
 
 enum Selector {
@@ -297,6 +320,14 @@ fn alias_columns(out: &[TokenWithSpan]) -> Option<usize> {
     (only_names && explicit).then_some(open)
 }
 
+/// Whether the tokens so far end with the alias of a subquery or of a function: `) x`, `) AS x (a, b)`.
+fn names_parenthesis(out: &[TokenWithSpan]) -> bool {
+    let columns = alias_columns(out).unwrap_or(out.len());
+    let Some(before) = columns.checked_sub(2) else { return false };
+    let before = if is_word(out.get(before), "AS") { before.checked_sub(1) } else { Some(before) };
+    matches!(before.and_then(|at| out.get(at)).map(|t| &t.token), Some(Token::RParen))
+}
+
 /// Cuts an alias off the end: `t AS x`, `t x`; not the last part of `db.t`.
 fn take_alias(out: &mut Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     let columns = alias_columns(out).unwrap_or(out.len());
@@ -419,6 +450,24 @@ mod tests {
             "SELECT * FROM t version",
         ] {
             assert_eq!(rewritten(sql).unwrap(), sql);
+        }
+    }
+
+    #[test]
+    fn only_tables_travel() {
+        for sql in [
+            "SELECT * FROM (SELECT 1) VERSION AS OF 3",
+            "SELECT * FROM (SELECT 1) x VERSION AS OF 3",
+            "SELECT * FROM (SELECT 1) AS x (a) FOR SYSTEM_TIME AS OF '2026-01-01'",
+            "SELECT * FROM f(1, 2) AT (VERSION => 3)",
+            "SELECT * FROM f(1, 2) AS x VERSION AS OF 3",
+        ] {
+            assert_eq!(rewritten(sql).unwrap_err().code(), "CannotTravel", "{sql}");
+        }
+        for sql in
+            ["SELECT (a) AS version FROM t", "SELECT f(a) AT TIME ZONE 'UTC' FROM t", "SELECT max(a) version FROM t"]
+        {
+            rewritten(sql).unwrap();
         }
     }
 

@@ -92,7 +92,10 @@ impl Selection {
             )
         };
         let digits = |prefix: &str| -> Option<i64> {
-            let rest = text.strip_prefix(prefix)?;
+            let (start, rest) = text.split_at_checked(prefix.len())?;
+            if !start.eq_ignore_ascii_case(prefix) {
+                return None;
+            }
             (!rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit())).then(|| rest.parse().ok())?
         };
         let commit = |rest: &str| -> Result<(String, i64)> {
@@ -138,6 +141,20 @@ pub(crate) fn choosing(options: &BTreeMap<String, String>) -> Option<&'static st
     CHOOSING.iter().copied().find(|key| options.contains_key(*key))
 }
 
+/// Removes what chooses a snapshot: something stronger has chosen.
+pub(crate) fn drop_choices(options: &mut BTreeMap<String, String>) {
+    options.retain(|key, _| !chooses(key));
+}
+
+/// What chooses a snapshot among these.
+pub(crate) fn choices(options: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    options.iter().filter(|(key, _)| chooses(key)).map(|(key, value)| (key.clone(), value.clone())).collect()
+}
+
+fn chooses(key: &str) -> bool {
+    CHOOSING.contains(&key) || key == "scan.mode"
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -156,6 +173,9 @@ mod tests {
         assert_eq!(parsed("wm1000"), PinRequest::Watermark(1000));
         assert_eq!(parsed("commit:a:b:7"), PinRequest::Commit { user: "a:b".into(), identifier: 7 });
         assert_eq!(parsed("very"), PinRequest::Version("very".into()));
+        // unquoted names are written in any case, tags keep theirs
+        assert_eq!((parsed("V3"), parsed("TS5")), (PinRequest::SnapshotId(3), PinRequest::TimestampMillis(5)));
+        assert_eq!(parsed("EOD"), PinRequest::Version("EOD".into()));
         assert!(Selection::parse_suffix("", &SessionZone::utc()).is_err());
         assert!(Selection::parse_suffix("commit:x", &SessionZone::utc()).is_err());
     }

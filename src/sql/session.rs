@@ -32,7 +32,7 @@ use super::limits;
 use super::names::TableName;
 use super::parameters::bind;
 use super::result::{PinLine, Scanned, StatementKind, StatementResult, Timing};
-use super::settings::Settings;
+use super::settings::{OptionName, Settings};
 use super::statement::{Statement, zone_of};
 use super::statements::{self, Command, describe, explain_files, parts, pin, refuse, show};
 use super::system_tables;
@@ -46,6 +46,7 @@ use crate::query::{LakepinOptions, ScanLog, ScanReport, yielding};
 use crate::scan::ScanProgress;
 use crate::snapshot::SessionZone;
 use crate::snapshot::nearest::known_names;
+use crate::storage::env::now_millis;
 
 /// How a session starts.
 #[derive(Debug, Clone)]
@@ -203,6 +204,11 @@ impl Session {
         zone_of(&self.context.state_ref().read())
     }
 
+    /// Pins and options, for another catalog over the same warehouse.
+    pub(super) fn shared_settings(&self) -> Arc<Settings> {
+        Arc::clone(self.settings())
+    }
+
     fn settings(&self) -> &Arc<Settings> {
         self.catalog.settings()
     }
@@ -354,8 +360,6 @@ impl Session {
                 database: self.database(),
                 schema: Arc::clone(planned.input.schema().inner()),
                 text,
-                warehouse: self.warehouse.clone(),
-                settings: Arc::clone(self.settings()),
             };
             self.settings().put_local(&database, &name, Arc::new(view));
             return Ok(Planned::Done(word));
@@ -439,7 +443,7 @@ impl Session {
             Command::Unpin(target) => return self.unpin(&run, target).await,
             Command::ShowPins => {
                 let held: Vec<_> = self.settings().pins.read().values().cloned().collect();
-                pin::show(&held, run.statement.zone()).await?
+                pin::show(&held, run.statement.zone(), now_millis()).await?
             }
             Command::ShowDatabases { like } => show::databases(&self.databases().await?, like.as_deref())?,
             Command::ShowTables { database, like } => self.show_tables(database, like.as_deref()).await?,
@@ -464,11 +468,14 @@ impl Session {
                 return Ok(self.done("USE", Vec::new(), run.statement.notices()));
             }
             Command::SetOption { name, value } => {
-                self.settings().set_option(&name, Some(&value))?;
+                let name = self.option_name(&run, &name).await?;
+                self.settings().set_option(name, Some(&value));
                 return Ok(self.done("SET", Vec::new(), run.statement.notices()));
             }
             Command::ResetOption(Some(name)) => {
-                self.settings().set_option(&name, None)?;
+                // the table may be gone meanwhile
+                let name = self.option_name(&run, &name).await.or_else(|_| OptionName::parse(&name))?;
+                self.settings().set_option(name, None);
                 return Ok(self.done("RESET", Vec::new(), run.statement.notices()));
             }
             Command::ResetOption(None) => {
@@ -478,10 +485,21 @@ impl Session {
             Command::ShowOption(name) => {
                 use super::cells::{Cell, Kind, batch, schema};
                 let schema = schema(&[("name", Kind::Text, true), ("value", Kind::Text, false)]);
-                batch(&schema, &[vec![Cell::text(&name), Cell::opt_text(self.settings().option(&name)?)]])?
+                let value = self.settings().option(&self.option_name(&run, &name).await?);
+                batch(&schema, &[vec![Cell::text(&name), Cell::opt_text(value)]])?
             }
         };
         Ok(rows(batch, run.lines(false), run.notices()))
+    }
+
+    /// An option by its full name; the table in it has to be there, or the option would silently do nothing.
+    async fn option_name(&self, run: &Run, name: &str) -> Result<OptionName> {
+        let mut name = OptionName::parse(name)?;
+        if let Some((database, table)) = &name.table {
+            let ident = run.statement.table(database, table).await?.ident().clone();
+            name.table = Some((ident.database, ident.table));
+        }
+        Ok(name)
     }
 
     async fn explain_files(
@@ -511,7 +529,8 @@ impl Session {
             Err(error) => return Err(error),
         }
         if database == system_tables::GLOBAL_DATABASE {
-            tables.extend(system_tables::global_tables().iter().map(|name| ((*name).to_string(), "table")));
+            let global = system_tables::global_tables(&self.warehouse);
+            tables.extend(global.into_iter().map(|name| (name.to_string(), "table")));
         }
         for name in self.settings().local_names(&database) {
             let view = self.settings().local(&database, &name).is_some_and(|t| t.table_type() == TableType::View);

@@ -10,7 +10,7 @@ use datafusion::catalog::TableProvider;
 
 use crate::error::{Error, Result};
 use crate::snapshot::nearest::known_names;
-use crate::snapshot::{Pin, TableIdent};
+use crate::snapshot::{Fingerprint, Pin, TableIdent};
 
 /// Scan options a session may set, and that a hint may name beside the table's own.
 pub(crate) const SCAN_OPTIONS: &[&str] = &[
@@ -110,6 +110,8 @@ pub(crate) struct SessionPin {
     pub(crate) pin: Arc<Pin>,
     /// What it was asked as.
     pub(crate) said: String,
+    /// Options it was pinned with that choose no snapshot.
+    pub(crate) options: BTreeMap<String, String>,
 }
 
 /// Settings of one session, shared by its statements.
@@ -128,6 +130,15 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
+    /// What the session pins of a table: of this branch, or of all its branches.
+    pub(crate) fn pinned(&self, table: &TableIdent, all_branches: bool) -> Vec<Fingerprint> {
+        let same = |other: &TableIdent| {
+            (&other.database, &other.table) == (&table.database, &table.table)
+                && (all_branches || other.branch == table.branch)
+        };
+        self.pins.read().iter().filter(|(ident, _)| same(ident)).map(|(_, held)| held.pin.fingerprint.clone()).collect()
+    }
+
     /// Options for one table: those of every table, then its own.
     pub(crate) fn options_for(&self, database: &str, table: &str) -> BTreeMap<String, String> {
         let mut options = self.options.read().clone();
@@ -143,26 +154,25 @@ impl Settings {
         options
     }
 
-    /// Sets (or with None removes) an option by its full name, `paimon.…`.
-    pub(crate) fn set_option(&self, name: &str, value: Option<&str>) -> Result<()> {
-        let key = OptionName::parse(name)?;
+    /// Sets (or with None removes) an option.
+    pub(crate) fn set_option(&self, name: OptionName, value: Option<&str>) {
+        let OptionName { table, option } = name;
         let put = |options: &mut BTreeMap<String, String>| match value {
             Some(value) => {
-                options.insert(key.option.clone(), value.to_string());
+                options.insert(option.clone(), value.to_string());
             }
             None => {
-                options.remove(&key.option);
+                options.remove(&option);
             }
         };
-        match &key.table {
+        match table {
             None => put(&mut self.options.write()),
             Some(table) => {
                 let mut all = self.table_options.write();
-                put(all.entry(table.clone()).or_default());
+                put(all.entry(table).or_default());
                 all.retain(|_, options| !options.is_empty());
             }
         }
-        Ok(())
     }
 
     /// Forgets all scan options.
@@ -171,13 +181,12 @@ impl Settings {
         self.table_options.write().clear();
     }
 
-    /// The value of an option by its full name.
-    pub(crate) fn option(&self, name: &str) -> Result<Option<String>> {
-        let key = OptionName::parse(name)?;
-        Ok(match &key.table {
-            None => self.options.read().get(&key.option).cloned(),
-            Some(table) => self.table_options.read().get(table).and_then(|o| o.get(&key.option)).cloned(),
-        })
+    /// The value of an option.
+    pub(crate) fn option(&self, name: &OptionName) -> Option<String> {
+        match &name.table {
+            None => self.options.read().get(&name.option).cloned(),
+            Some(table) => self.table_options.read().get(table).and_then(|o| o.get(&name.option)).cloned(),
+        }
     }
 
     /// A view or table of this session.
@@ -207,13 +216,15 @@ impl Settings {
 }
 
 /// `paimon.[db.table.]option`.
-struct OptionName {
-    table: Option<(String, String)>,
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct OptionName {
+    /// Database and table; None: every table.
+    pub(crate) table: Option<(String, String)>,
     option: String,
 }
 
 impl OptionName {
-    fn parse(name: &str) -> Result<Self> {
+    pub(crate) fn parse(name: &str) -> Result<Self> {
         let unknown = |option: &str| {
             Error::invalid(format!("'{name}' is no scan option"))
                 .with_code("UnknownOption")
@@ -250,15 +261,16 @@ mod tests {
     #[test]
     fn an_option_is_for_all_tables_or_for_one() {
         let settings = Settings::default();
-        settings.set_option("paimon.scan.snapshot-id", Some("3")).unwrap();
-        settings.set_option("paimon.pay.orders.scan.tag-name", Some("eod")).unwrap();
+        let name = |text: &str| OptionName::parse(text).unwrap();
+        settings.set_option(name("paimon.scan.snapshot-id"), Some("3"));
+        settings.set_option(name("paimon.pay.orders.scan.tag-name"), Some("eod"));
         assert_eq!(settings.options_for("pay", "x").get("scan.snapshot-id").map(String::as_str), Some("3"));
         let own = settings.options_for("pay", "orders");
         assert_eq!(own.get("scan.tag-name").map(String::as_str), Some("eod"));
         assert!(!own.contains_key("scan.snapshot-id"));
-        settings.set_option("paimon.scan.snapshot-id", None).unwrap();
+        settings.set_option(name("paimon.scan.snapshot-id"), None);
         assert!(settings.options_for("pay", "x").is_empty());
-        assert_eq!(settings.option("paimon.pay.orders.scan.tag-name").unwrap().as_deref(), Some("eod"));
+        assert_eq!(settings.option(&name("paimon.pay.orders.scan.tag-name")).as_deref(), Some("eod"));
     }
 
     #[test]
@@ -278,9 +290,9 @@ mod tests {
 
     #[test]
     fn an_unknown_option_names_the_nearest() {
-        let error = Settings::default().set_option("paimon.scan.snapshotid", Some("3")).unwrap_err();
+        let error = OptionName::parse("paimon.scan.snapshotid").unwrap_err();
         assert_eq!(error.code(), "UnknownOption");
         assert!(error.to_string().contains("scan.snapshot-id"), "{error}");
-        assert!(Settings::default().set_option("paimon.t.scan.mode", Some("latest")).is_err());
+        assert!(OptionName::parse("paimon.t.scan.mode").is_err());
     }
 }

@@ -1,5 +1,7 @@
 //! One statement's view of the warehouse: every table is resolved once, and all its uses see the same pin.
 
+mod pins;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,35 +14,30 @@ use datafusion::execution::{SessionState, SessionStateBuilder};
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use datafusion::sql::parser::Statement as DfStatement;
 use datafusion::sql::sqlparser::ast::TableFactor;
-use indexmap::IndexMap;
 use parking_lot::Mutex;
 
 use super::catalog::StatementCatalogs;
 use super::functions;
 use super::identifiers;
 use super::names::{TableName, split_selector};
+use super::plain;
 use super::planner::{ShownNames, TravelPlanner};
-use super::selector::{Selection, choosing};
-use super::settings::{Settings, is_honoured};
+use super::selector::Selection;
+use super::settings::Settings;
 use super::system_tables;
-use super::timestamps::ExactTimestamps;
 use super::travel::{self, Reference, References};
 use super::view::SqlView;
 use super::warehouse::Warehouse;
 use crate::error::{Error, ErrorKind, Result};
 use crate::query::{LakeTable, PoolBudget, QueryEnv, ScanLog};
 use crate::snapshot::nearest::known_names;
-use crate::snapshot::{Pin, PinRequest, SessionZone, Table, TableIdent, parse_timestamp};
+use crate::snapshot::{Pin, SessionZone, Table};
+
+use self::pins::Pins;
+pub(crate) use self::pins::Used;
 
 /// Views inside views, at most.
 const VIEW_DEPTH: usize = 16;
-
-/// A pin of the statement and whether the session chose it.
-#[derive(Debug, Clone)]
-pub(crate) struct Used {
-    pub(crate) pin: Arc<Pin>,
-    pub(crate) session: bool,
-}
 
 /// One statement.
 #[derive(Debug)]
@@ -54,7 +51,7 @@ pub(crate) struct Statement {
     references: Mutex<References>,
     shown: Arc<ShownNames>,
     tables: Mutex<BTreeMap<(String, String), Arc<Table>>>,
-    pins: tokio::sync::Mutex<IndexMap<(TableIdent, Selection), Used>>,
+    pins: tokio::sync::Mutex<Pins>,
     used: Mutex<Vec<Used>>,
     providers: Mutex<BTreeMap<(String, String), Arc<dyn TableProvider>>>,
     misses: Mutex<BTreeMap<String, Error>>,
@@ -148,11 +145,14 @@ impl Statement {
         let mut planners: Vec<_> = vec![TravelPlanner::for_statement(Arc::clone(&self.shown))];
         planners.extend(self.base.relation_planners().iter().filter(|planner| !TravelPlanner::is(planner)).cloned());
         let catalogs = StatementCatalogs::new(Arc::clone(self.base.catalog_list()), Arc::clone(self));
+        let mut rules: Vec<_> =
+            self.base.analyzer().rules.iter().filter(|rule| !plain::is_ours(rule.as_ref())).cloned().collect();
+        rules.extend(plain::rules(Some(Arc::clone(self))));
         let mut state = SessionStateBuilder::new_from_existing(self.base.clone())
             .with_session_id(self.base.session_id().to_string())
             .with_relation_planners(planners)
             .with_catalog_list(Arc::new(catalogs))
-            .with_analyzer_rule(Arc::new(ExactTimestamps))
+            .with_analyzer_rules(rules)
             .build();
         let parser = &mut state.config_mut().options_mut().sql_parser;
         parser.parse_float_as_decimal = true;
@@ -167,6 +167,7 @@ impl Statement {
         let found = travel::rename(&mut statement, state, &self.zone, &self.scans)?;
         for (renamed, reference) in &found {
             match reference {
+                Reference::Table { named: Some((bare, _)), .. } => self.shown.put(renamed, bare),
                 Reference::Table { base, .. } => self.shown.put(renamed, base),
                 Reference::Function(_) => {}
             }
@@ -296,8 +297,18 @@ impl Statement {
         let reference = self.references.lock().get(name).cloned();
         match reference {
             Some(Reference::Function(_)) => self.provider(database, name).await,
+            // a table that is really called `a@b`, or none
+            Some(Reference::Table { named: Some(_), selection, .. }) if selection == Selection::none() => Ok(None),
             Some(Reference::Table { base, .. }) => Err(cannot_travel(&base)),
             None => Ok(None),
+        }
+    }
+
+    /// The name that a relation had before this statement gave it another.
+    pub(crate) fn written(&self, name: &str) -> String {
+        match self.references.lock().get(name) {
+            Some(Reference::Table { base, .. }) => base.clone(),
+            _ => name.to_string(),
         }
     }
 
@@ -305,22 +316,16 @@ impl Statement {
         let reference = self.references.lock().get(name).cloned();
         match reference {
             Some(Reference::Function(call)) => return Ok(Some(functions::provider(self, database, &call).await?)),
-            Some(Reference::Table { base, selection }) => {
-                if self.settings.local(database, &base).is_some() {
-                    return Err(cannot_travel(&base));
-                }
-                return self.lake(database, &base, &selection).await;
+            Some(Reference::Table { base, named, selection }) => {
+                return self.travelled(database, name, &base, named, &selection).await;
             }
             None => {}
         }
-        if let Some(local) = self.settings.local(database, name) {
-            return Ok(Some(match local.downcast_ref::<SqlView>() {
-                Some(view) => self.view(view).await?,
-                None => local,
-            }));
+        if let Some(local) = self.local(database, name).await? {
+            return Ok(Some(local));
         }
         if database == system_tables::GLOBAL_DATABASE {
-            return system_tables::global(self, name).await;
+            return system_tables::global(self, name).map(Some);
         }
         if let Some((base, suffix)) = split_selector(name) {
             // a table may really be called so
@@ -332,6 +337,48 @@ impl Statement {
         self.lake(database, name, &Selection::none()).await
     }
 
+    /// A view or temporary table of the session.
+    async fn local(self: &Arc<Self>, database: &str, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
+        let Some(local) = self.settings.local(database, name) else { return Ok(None) };
+        match local.downcast_ref::<SqlView>() {
+            Some(view) => self.view(view).await.map(Some),
+            None => Ok(Some(local)),
+        }
+    }
+
+    /// A name with a selector, in it or behind it. A table may really be called `a@b`.
+    async fn travelled(
+        self: &Arc<Self>,
+        database: &str,
+        renamed: &str,
+        base: &str,
+        named: Option<(String, Selection)>,
+        selection: &Selection,
+    ) -> Result<Option<Arc<dyn TableProvider>>> {
+        if *selection == Selection::none()
+            && let Some(local) = self.local(database, base).await?
+        {
+            self.shown.put(renamed, base);
+            return Ok(Some(local));
+        }
+        let bare = named.as_ref().map_or(base, |(bare, _)| bare.as_str());
+        let made = system_tables::is_global(database, bare) || database == "information_schema";
+        if made || self.settings.local(database, bare).is_some() {
+            return Err(cannot_travel(bare));
+        }
+        let Some((bare, said)) = named else { return self.lake(database, base, selection).await };
+        if self.table(database, &TableName::parse(base).data_table()).await.is_ok() {
+            self.shown.put(renamed, base);
+            return self.lake(database, base, selection).await;
+        }
+        if selection.chooses() {
+            return Err(Error::invalid(format!("{base} has a version in its name and a time travel clause"))
+                .with_code("ConflictingSelectors")
+                .with_hint("say it once; name the table twice to compare two versions"));
+        }
+        self.lake(database, &bare, &Selection { options: selection.options.clone(), ..said }).await
+    }
+
     async fn lake(
         self: &Arc<Self>,
         database: &str,
@@ -339,6 +386,7 @@ impl Statement {
         selection: &Selection,
     ) -> Result<Option<Arc<dyn TableProvider>>> {
         let parts = TableName::parse(name);
+        let system = parts.system.clone();
         if !parts.known_system() {
             let system = parts.system.as_deref().unwrap_or_default();
             return Err(Error::not_found(format!("there is no system table ${system}"))
@@ -353,11 +401,34 @@ impl Statement {
             }
             Err(error) => return Err(error),
         };
-        let provider = match &parts.system {
-            None => functions::table_or_changes(self, &table, selection, false).await?,
-            Some(system) => system_tables::provider(self, &table, system, selection).await?,
+        let (table, selection) = self.on_branch(table, parts, selection).await?;
+        let provider = match &system {
+            None => functions::table_or_changes(self, &table, &selection, false).await?,
+            Some(system) => system_tables::provider(self, &table, system, &selection).await?,
         };
         Ok(Some(provider))
+    }
+
+    /// A `branch` option names another branch of the table, as `$branch_x` in its name does.
+    pub(crate) async fn on_branch(
+        &self,
+        table: Arc<Table>,
+        name: TableName,
+        selection: &Selection,
+    ) -> Result<(Arc<Table>, Selection)> {
+        let mut selection = selection.clone();
+        let Some(branch) = selection.options.remove("branch").map(|branch| branch.trim().to_string()) else {
+            return Ok((table, selection));
+        };
+        if branch == table.ident().branch {
+            return Ok((table, selection));
+        }
+        if let Some(named) = name.branch {
+            return Err(Error::invalid(format!("the name says branch '{named}', the option branch '{branch}'"))
+                .with_code("ConflictingSelectors")
+                .with_context("table", table.name()));
+        }
+        Ok((table.branch(&branch).await?, selection))
     }
 
     /// A table of the warehouse; a name without upper case also finds the only one that differs in case.
@@ -385,98 +456,6 @@ impl Statement {
         Ok(table)
     }
 
-    /// The pin of a table for one selection, resolved once in the statement.
-    pub(crate) async fn pin(&self, table: &Arc<Table>, selection: &Selection) -> Result<Arc<Pin>> {
-        let key = (table.ident().clone(), selection.clone());
-        let mut pins = self.pins.lock().await;
-        if let Some(known) = pins.get(&key) {
-            return Ok(Arc::clone(&known.pin));
-        }
-        let used = self.resolve_pin(table, selection).await?;
-        pins.insert(key, used.clone());
-        let pin = Arc::clone(&used.pin);
-        self.mark_used(used);
-        for text in &pin.notices {
-            self.notice(text.clone());
-        }
-        Ok(pin)
-    }
-
-    fn mark_used(&self, used: Used) {
-        let mut all = self.used.lock();
-        let same = |other: &Used| {
-            other.pin.fingerprint == used.pin.fingerprint && other.pin.table.ident() == used.pin.table.ident()
-        };
-        if !all.iter().any(same) {
-            all.push(used);
-        }
-    }
-
-    async fn resolve_pin(&self, table: &Arc<Table>, selection: &Selection) -> Result<Used> {
-        let ident = table.ident();
-        let mut options = self.settings.options_for(&ident.database, &ident.table);
-        let mut request = selection.request.clone();
-        let mut session = false;
-        for key in selection.options.keys().filter(|key| !is_honoured(key)) {
-            self.notice(format!("option {key} has no effect on what is read"));
-        }
-        if selection.chooses() || selection.options.contains_key("branch") {
-            drop_choices(&mut options);
-        } else {
-            let held = self.settings.pins.read().get(ident).cloned();
-            if let Some(held) = held {
-                held.pin.verify().await?;
-                if selection.options.is_empty() {
-                    return Ok(Used { pin: held.pin, session: true });
-                }
-                drop_choices(&mut options);
-                request = match (&held.pin.tag, &held.pin.snapshot) {
-                    (Some(tag), _) => PinRequest::Tag(tag.clone()),
-                    (None, Some(snapshot)) => PinRequest::SnapshotId(snapshot.id.0),
-                    (None, None) => PinRequest::Latest,
-                };
-                session = true;
-            }
-        }
-        options.extend(selection.options.clone());
-        if request == PinRequest::Latest && choosing(&options).is_some() {
-            session |= choosing(&selection.options).is_none();
-            if let Some(said) = self.request_of(&mut options)? {
-                request = said;
-            }
-        }
-        let pin = Pin::resolve_in(table, request, &options, &self.zone).await?;
-        Ok(Used { pin, session })
-    }
-
-    /// Turns the option that names one snapshot into a request, so that it wins over the table's own options.
-    fn request_of(&self, options: &mut BTreeMap<String, String>) -> Result<Option<PinRequest>> {
-        let Some(key) = choosing(options) else { return Ok(None) };
-        let Some(value) = options.get(key).cloned() else { return Ok(None) };
-        let number = || {
-            value.trim().parse::<i64>().map_err(|_| {
-                Error::invalid(format!("'{value}' is no number")).with_code("BadOption").with_context("option", key)
-            })
-        };
-        let request = match key {
-            "scan.snapshot-id" => PinRequest::SnapshotId(number()?),
-            "scan.tag-name" => PinRequest::Tag(value.clone()),
-            "scan.timestamp-millis" => PinRequest::TimestampMillis(number()?),
-            "scan.timestamp" => PinRequest::TimestampMillis(
-                parse_timestamp(&value, &self.zone).map_err(|e| e.with_context("option", key))?,
-            ),
-            "scan.watermark" => PinRequest::Watermark(number()?),
-            "scan.version" => PinRequest::Version(value.clone()),
-            _ => return Ok(None),
-        };
-        // a mode beside it has to agree; the pin checks that
-        if !options.contains_key("scan.mode") {
-            options.remove(key);
-            return Ok(Some(request));
-        }
-        Ok(None)
-    }
-
     /// A table's provider at a pin.
     pub(crate) fn lake_table(&self, pin: Arc<Pin>, view: crate::query::LakeView) -> Result<LakeTable> {
         Ok(LakeTable::try_view(pin, Arc::clone(self.env()), view)?.with_log(Arc::clone(&self.log)))
@@ -494,11 +473,8 @@ impl Statement {
         for notice in inner.notices() {
             self.notice(notice);
         }
-        let known: Vec<_> = inner.pins.lock().await.iter().map(|(key, used)| (key.clone(), used.clone())).collect();
-        let mut pins = self.pins.lock().await;
-        for (key, used) in known {
-            pins.entry(key).or_insert(used);
-        }
+        let known = inner.pins.lock().await.clone();
+        self.pins.lock().await.add(known);
         result
     }
 
@@ -523,14 +499,6 @@ impl Statement {
             depth: self.depth + 1,
         })
     }
-}
-
-/// Removes what chooses a snapshot: something stronger has chosen.
-fn drop_choices(options: &mut BTreeMap<String, String>) {
-    while let Some(key) = choosing(options) {
-        options.remove(key);
-    }
-    options.remove("scan.mode");
 }
 
 pub(crate) fn cannot_travel(name: &str) -> Error {

@@ -24,9 +24,11 @@ use crate::snapshot::{PinRequest, SessionZone};
 pub(crate) enum Reference {
     /// A table at a selection.
     Table {
-        /// The last part of the name as written, without selector.
+        /// The last part of the name as it is looked up.
         base: String,
-        /// What was said about it.
+        /// The name and the selector in it, should there be no table that is really called `t@v3`.
+        named: Option<(String, Selection)>,
+        /// What a clause or hint said about it.
         selection: Selection,
     },
     /// A table function of ours.
@@ -153,18 +155,39 @@ impl Renamer<'_> {
     /// Takes a name that carries its own selector.
     fn named(&mut self, name: &mut ObjectName) -> Result<()> {
         let Some(ObjectNamePart::Identifier(last)) = name.0.last_mut() else { return Ok(()) };
-        let Some((base, suffix)) = split_selector(&last.value) else { return Ok(()) };
-        let base = if last.quote_style.is_some() { base.to_string() } else { base.to_lowercase() };
-        let selection = Selection::parse_suffix(suffix, self.zone)?;
-        self.put(last, base, selection);
+        if split_selector(&last.value).is_some() {
+            self.put(last, Selection::none())?;
+        }
         Ok(())
     }
 
-    fn put(&mut self, last: &mut Ident, base: String, selection: Selection) {
-        let renamed = format!("{base}@{}", selection.suffix());
-        last.value = renamed.clone();
+    /// Gives a relation a name that tells what is meant, and remembers that.
+    fn put(&mut self, last: &mut Ident, selection: Selection) -> Result<()> {
+        let base = normal(last);
+        // a tag's name keeps its case, the table's is read as any unquoted name
+        let named = match split_selector(&last.value) {
+            Some((bare, suffix)) => {
+                let bare = Ident { value: bare.to_string(), ..last.clone() };
+                Some((normal(&bare), Selection::parse_suffix(suffix, self.zone)?))
+            }
+            None => None,
+        };
+        let renamed = match &named {
+            Some((bare, named)) if selection == Selection::none() => format!("{bare}@{}", named.suffix()),
+            _ => format!("{base}@{}", selection.suffix()),
+        };
+        let reference = Reference::Table { base, named, selection };
+        let same = |found: &References, name: &String| found.get(name).is_none_or(|known| *known == reference);
+        let mut name = renamed.clone();
+        let mut twin = 1;
+        while !same(&self.found, &name) {
+            twin += 1;
+            name = format!("{renamed}#{twin}");
+        }
+        last.value = name.clone();
         last.quote_style = Some('"');
-        self.found.insert(renamed, Reference::Table { base, selection });
+        self.found.insert(name, reference);
+        Ok(())
     }
 
     fn factor(&mut self, factor: &mut TableFactor) -> Result<()> {
@@ -191,6 +214,7 @@ impl Renamer<'_> {
             self.found.insert(renamed, Reference::Function(call));
             return Ok(());
         }
+        refuse_unread(factor)?;
         let TableFactor::Table { name, version, with_hints, args, .. } = factor else { return Ok(()) };
         // seen before: a WITH query is visited twice
         if let Some(ObjectNamePart::Identifier(last)) = name.0.last()
@@ -223,9 +247,7 @@ impl Renamer<'_> {
         let single = name.0.len() == 1;
         let shown = name.to_string();
         let Some(ObjectNamePart::Identifier(last)) = name.0.last_mut() else { return Ok(()) };
-        let mut base = if last.quote_style.is_some() { last.value.clone() } else { last.value.to_lowercase() };
-        let is_cte = single && self.ctes.contains(&base);
-        if is_cte {
+        if single && self.ctes.contains(&normal(last)) {
             if selection != Selection::none() {
                 return Err(Error::invalid(format!("{shown} is a WITH query and cannot travel in time"))
                     .with_code("CannotTravel")
@@ -233,21 +255,10 @@ impl Renamer<'_> {
             }
             return Ok(());
         }
-        if let Some((bare, suffix)) = split_selector(&base) {
-            let named = Selection::parse_suffix(suffix, self.zone)?;
-            if selection.request != PinRequest::Latest {
-                return Err(Error::invalid(format!("{shown} has a version in its name and a time travel clause"))
-                    .with_code("ConflictingSelectors"));
-            }
-            selection.request = named.request;
-            base = bare.to_string();
-        }
-        if selection == Selection::none() {
+        if selection == Selection::none() && split_selector(&last.value).is_none() {
             return Ok(());
         }
-        let selection = selection.check()?;
-        self.put(last, base, selection);
-        Ok(())
+        self.put(last, selection.check()?)
     }
 
     fn clause(&self, version: TableVersion) -> Result<Selection> {
@@ -330,6 +341,25 @@ impl Renamer<'_> {
         }
         Ok(selection)
     }
+}
+
+/// Refuses what the parser knows about a table and the planner would drop without a word.
+fn refuse_unread(factor: &TableFactor) -> Result<()> {
+    let TableFactor::Table { name, sample, with_ordinality, partitions, json_path, index_hints, .. } = factor else {
+        return Ok(());
+    };
+    let (what, hint) = if sample.is_some() {
+        ("TABLESAMPLE", "sample with WHERE random() < 0.1, or with LIMIT")
+    } else if *with_ordinality {
+        ("WITH ORDINALITY", "number the rows with row_number() OVER (ORDER BY …)")
+    } else if !partitions.is_empty() {
+        ("PARTITION (…)", "choose partitions with WHERE")
+    } else if json_path.is_some() || !index_hints.is_empty() {
+        ("a path or index hint", "leave it out")
+    } else {
+        return Ok(());
+    };
+    Err(Error::unsupported(format!("{what} behind {name} is not known")).with_code("UnknownClause").with_hint(hint))
 }
 
 /// Reads `AT (…)` arguments outside of a query.

@@ -8,16 +8,12 @@ use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::datasource::ViewTable;
 use datafusion::error::Result as DfResult;
-use datafusion::execution::SessionState;
-use datafusion::logical_expr::{DdlStatement, Expr, LogicalPlan, LogicalPlanBuilder, TableType};
+use datafusion::logical_expr::{DdlStatement, Expr, LogicalPlan, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::parser::Statement as DfStatement;
 
-use super::settings::Settings;
 use super::statement::Statement;
-use super::warehouse::Warehouse;
 use crate::error::{Error, Result};
-use crate::query::ScanLog;
 
 /// A view. `create` is its whole `CREATE VIEW` statement, before names were resolved.
 #[derive(Debug, Clone)]
@@ -30,8 +26,6 @@ pub(crate) struct SqlView {
     pub(crate) schema: SchemaRef,
     /// `SELECT …`, for humans.
     pub(crate) text: String,
-    pub(crate) warehouse: Warehouse,
-    pub(crate) settings: Arc<Settings>,
 }
 
 impl SqlView {
@@ -67,23 +61,14 @@ impl TableProvider for SqlView {
         Some(&self.text)
     }
 
-    // only reached in statements that DataFusion runs without us: a statement of its own
+    // a view is planned by the statement that reads it; nothing scans it by itself
     async fn scan(
         &self,
-        session: &dyn Session,
-        projection: Option<&Vec<usize>>,
+        _session: &dyn Session,
+        _projection: Option<&Vec<usize>>,
         _filters: &[Expr],
-        limit: Option<usize>,
+        _limit: Option<usize>,
     ) -> DfResult<Arc<dyn ExecutionPlan>> {
-        let Some(state) = session.as_any().downcast_ref::<SessionState>() else {
-            return Err(Error::unsupported("views need a DataFusion session state").into());
-        };
-        let statement = Statement::new(&self.warehouse, &self.settings, state.clone(), ScanLog::new())?;
-        let mut plan = LogicalPlanBuilder::from(self.logical(&statement).await?);
-        if let Some(projection) = projection {
-            plan = plan.select(projection.iter().copied())?;
-        }
-        let plan = plan.limit(0, limit)?.build()?;
-        state.create_physical_plan(&plan).await
+        Err(Error::internal("a view was scanned without its statement").into())
     }
 }

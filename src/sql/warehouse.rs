@@ -9,6 +9,7 @@ use datafusion::execution::context::SessionContext;
 use datafusion::logical_expr::planner::RelationPlanner;
 
 use super::catalog::LakeCatalog;
+use super::plain;
 use super::planner::TravelPlanner;
 use super::session::Session;
 use crate::catalog::{Catalog, FilesystemCatalog};
@@ -73,8 +74,24 @@ impl Warehouse {
     }
 
     /// Registers the warehouse as a catalog of the caller's session: `catalog_name.database.table`, with names such as
-    /// `"t@v3"`, `"t@eod"`, `t$snapshots` and `t$branch_x`. A time travel clause in plain `SessionContext::sql` is an
-    /// error; [`Warehouse::sql`] understands them all.
+    /// `"t@v3"`, `"t@eod"`, `t$snapshots` and `t$branch_x`.
+    ///
+    /// Each execution of a plan reads each table from one snapshot, for all its uses, `$` tables and views included. It
+    /// is chosen when the plan is made physical, so a view or a `DataFrame` that is kept reads what is the latest each
+    /// time; a table at one state for good is a name with a version, or [`Table::pin`]. Registering adds two analyzer
+    /// rules and a relation planner to the session: the first rule keeps the promise above, the second lets comparisons
+    /// of a TIMESTAMP column with a literal of more digits mean what they say.
+    ///
+    /// What plain `SessionContext::sql` cannot do, because DataFusion parses the text before it reaches us, and what
+    /// [`Warehouse::sql`] does on the same session:
+    ///
+    /// - time travel clauses are errors (of its parser or of ours), never the latest rows;
+    /// - hints in comments, `t /*+ OPTIONS('scan.snapshot-id'='3') */`, are comments to DataFusion: they have no effect
+    ///   and nobody can tell;
+    /// - `PIN`, `SET 'paimon.…'`, `EXPLAIN FILES`, `SHOW PARTITIONS` and the functions `paimon_…()` are not known.
+    ///   Pins and options that [`Warehouse::sql`] sets hold for plain statements too;
+    /// - unquoted names are DataFusion's, so a column `Id` has to be quoted;
+    /// - pins and notices are shown by `EXPLAIN` only.
     ///
     /// # Errors
     /// The warehouse cannot be listed.
@@ -93,12 +110,19 @@ impl Warehouse {
 
     /// The catalog, registered; a session of ours lists it when a statement asks for names.
     pub(crate) fn attach(&self, context: &SessionContext, catalog_name: &str) -> Result<LakeCatalog> {
-        let lake = LakeCatalog::new(self, Arc::default());
+        // under a second name it is the same warehouse with the same pins
+        let settings = Session::attached(self, context).map(|session| session.shared_settings()).unwrap_or_default();
+        let lake = LakeCatalog::new(self, settings, context.state_weak_ref());
         context.register_catalog(catalog_name, Arc::new(lake.clone()));
         let planner: Arc<dyn RelationPlanner> = TravelPlanner::plain();
         let known = context.state().relation_planners().iter().any(TravelPlanner::is);
         if !known {
             context.register_relation_planner(planner)?;
+        }
+        for rule in plain::rules(None) {
+            if !context.state().analyzer().rules.iter().any(|known| known.name() == rule.name()) {
+                context.add_analyzer_rule(rule);
+            }
         }
         let storage = self.inner.catalog.storage();
         let store_url = storage.store_url();

@@ -71,7 +71,7 @@ struct File {
 /// A table under construction.
 pub struct Model {
     pub columns: Vec<Col>,
-    key: Vec<&'static str>,
+    pub key: Vec<&'static str>,
     options: BTreeMap<String, String>,
     vectors: bool,
     deletes: Vec<&'static str>,

@@ -67,6 +67,7 @@ impl ScanSummary {
             ("value", stages.by_value),
             ("index", stages.by_index),
             ("vector", stages.by_vector),
+            ("comparison", stages.by_comparison),
             ("limit", stages.by_limit),
         ]
         .into_iter()

@@ -51,6 +51,14 @@ impl<'a> Given<'a> {
             .transpose()
     }
 
+    /// A span of time in whole milliseconds: `1 h`, `90min`, `500` (milliseconds).
+    pub(super) fn millis(&self, option: &str) -> Result<Option<i64>> {
+        let Some(text) = self.get(option) else { return Ok(None) };
+        millis(text).map(Some).ok_or_else(|| {
+            unusable(option, text, "a duration is expected, such as '1 h'; units are d, h, min, s, ms, µs and ns")
+        })
+    }
+
     /// Names between commas, blanks around them cut.
     pub(super) fn names(&self, option: &str) -> Vec<String> {
         let text = self.get(option).unwrap_or_default();
@@ -93,6 +101,25 @@ impl<'a> Given<'a> {
 /// Lower case without blanks around.
 pub(super) fn lower(text: &str) -> String {
     text.trim().to_ascii_lowercase()
+}
+
+/// Milliseconds in a text such as `1 h`.
+fn millis(text: &str) -> Option<i64> {
+    let text = text.trim().to_lowercase();
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at_checked(end)?;
+    let number: i64 = number.parse().ok()?;
+    let factor = match unit.trim() {
+        "" | "ms" | "milli" | "millis" | "millisecond" | "milliseconds" => 1,
+        "s" | "sec" | "secs" | "second" | "seconds" => 1_000,
+        "m" | "min" | "minute" | "minutes" => 60_000,
+        "h" | "hour" | "hours" => 3_600_000,
+        "d" | "day" | "days" => 86_400_000,
+        "µs" | "micro" | "micros" | "microsecond" | "microseconds" => return Some(number / 1_000),
+        "ns" | "nano" | "nanos" | "nanosecond" | "nanoseconds" => return Some(number / 1_000_000),
+        _ => return None,
+    };
+    number.checked_mul(factor)
 }
 
 /// The error for a value that cannot be used.

@@ -1,4 +1,5 @@
-//! The difference of two pins, on final rows: by key where there is one, as bags of rows where there is none.
+//! The difference of two pins, on final rows: by key where there is one, as bags of rows where there is none. Files
+//! that give the same rows on both sides are not read.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use datafusion::prelude::col;
 
 use super::changed_columns;
 use crate::error::{Error, Result};
-use crate::query::LakeView;
+use crate::query::{Compared, LakeView};
 use crate::snapshot::{Pin, PinRequest, Table};
 use crate::spec::TableSchema;
 use crate::sql::memory::empty;
@@ -28,19 +29,7 @@ pub(super) fn with_schema(pin: &Arc<Pin>, schema: Arc<TableSchema>) -> Arc<Pin> 
     if pin.schema.id == schema.id {
         return Arc::clone(pin);
     }
-    Arc::new(Pin {
-        table: Arc::clone(&pin.table),
-        snapshot: pin.snapshot.clone(),
-        schema,
-        options: Arc::clone(&pin.options),
-        request: pin.request.clone(),
-        fingerprint: pin.fingerprint.clone(),
-        notices: Vec::new(),
-        tag: pin.tag.clone(),
-        fallback: pin.fallback.clone(),
-        primary: pin.primary.clone(),
-        latest_schema_id: pin.latest_schema_id,
-    })
+    Arc::new(Pin { schema, notices: Vec::new(), ..Pin::clone(pin) })
 }
 
 /// `paimon_diff`.
@@ -63,7 +52,8 @@ pub(super) async fn provider(
     }
     let (before, after) = (with_schema(&before, Arc::clone(&schema)), with_schema(&after, Arc::clone(&schema)));
     let condition = condition.map(|text| filter(statement, &after, &schema, text)).transpose()?;
-    let sides = Sides { statement, before, after, condition };
+    let compared = Compared::new(&before, &after);
+    let sides = Sides { statement, before, after, compared, condition };
     let plan = if schema.is_primary_key_table() { by_key(&sides, &schema)? } else { as_bags(&sides, &schema)? };
     Ok(Arc::new(ViewTable::new(plan, None)))
 }
@@ -73,6 +63,8 @@ struct Sides<'a> {
     statement: &'a Arc<Statement>,
     before: Arc<Pin>,
     after: Arc<Pin>,
+    /// What need not be read, because both have it.
+    compared: Arc<Compared>,
     /// Rows of interest, on both sides.
     condition: Option<Expr>,
 }
@@ -97,6 +89,7 @@ fn filter(statement: &Arc<Statement>, pin: &Arc<Pin>, schema: &TableSchema, text
 /// A side of the comparison: `columns`, and a mark that the row is there.
 fn side(sides: &Sides<'_>, pin: &Arc<Pin>, name: &str) -> Result<LogicalPlanBuilder> {
     let table = sides.statement.lake_table(Arc::clone(pin), LakeView::Rows)?;
+    let table = table.in_comparison(Arc::clone(&sides.compared));
     let scanned = sides.statement.scan_name(name);
     let columns: Vec<Expr> =
         table.schema().fields().iter().map(|f| Expr::Column(Column::new(Some(scanned.clone()), f.name()))).collect();
@@ -219,7 +212,8 @@ pub(super) async fn incremental(
     }
     let Some(before) = before else { return Ok(Arc::new(statement.lake_table(after, view)?)) };
     let before = with_schema(&before, Arc::clone(&schema));
-    let sides = Sides { statement, before, after, condition: None };
+    let compared = Compared::new(&before, &after);
+    let sides = Sides { statement, before, after, compared, condition: None };
     let names = || schema.fields.iter().map(|f| f.name.as_str());
     let plan = if schema.is_primary_key_table() {
         let new = column("before", HERE).is_null();

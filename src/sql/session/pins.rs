@@ -6,14 +6,15 @@ use datafusion::sql::sqlparser::ast::TableFactor;
 
 use super::{Run, Session};
 use crate::error::{Error, Result};
-use crate::snapshot::TableIdent;
 use crate::snapshot::nearest::known_names;
+use crate::snapshot::{SessionZone, TableIdent};
 use crate::sql::names::{TableName, split_selector};
 use crate::sql::result::{PinLine, StatementResult};
-use crate::sql::selector::Selection;
+use crate::sql::selector::{Selection, drop_choices};
 use crate::sql::settings::SessionPin;
 use crate::sql::statements::{PinCommand, Target, name_of, pin};
 use crate::sql::travel;
+use crate::storage::env::now_millis;
 
 impl Session {
     /// The session's own pins.
@@ -56,6 +57,13 @@ impl Session {
                         Some((base, suffix)) => (base.to_string(), Some(Selection::parse_suffix(suffix, zone)?)),
                         None => (table, None),
                     };
+                    let both = own.as_ref().is_some_and(|own| own.chooses()) && named.is_some();
+                    if both {
+                        return Err(Error::invalid(format!(
+                            "{name} has a version in its name and a time travel clause"
+                        ))
+                        .with_code("ConflictingSelectors"));
+                    }
                     let selection = own.or(named).or_else(|| common.clone()).unwrap_or_default();
                     wanted.push((database, table, selection));
                 }
@@ -67,28 +75,20 @@ impl Session {
                 }
             }
         }
-        // all or none: what makes way for a new pin comes back when one cannot be made
-        let mut aside = Vec::new();
-        let held = self.resolve(run, wanted, &mut aside).await;
+        // all or none
+        let held = self.resolve(run, wanted, zone).await?;
         let mut pins = self.settings().pins.write();
-        match held {
-            Ok(held) => pins.extend(held),
-            Err(error) => {
-                pins.extend(aside);
-                return Err(error);
-            }
-        }
+        pins.extend(held);
         drop(pins);
         Ok(self.done("PIN", run.lines(true), run.notices()))
     }
 
-    /// Pins of tables by name. A pin without a choice of its own is of what is the latest now, so the session's pin of
-    /// that table is set aside first.
+    /// Pins of tables by name, whatever the session has pinned.
     async fn resolve(
         &self,
         run: &Run,
         wanted: Vec<(String, String, Selection)>,
-        aside: &mut Vec<(TableIdent, SessionPin)>,
+        zone: &SessionZone,
     ) -> Result<Vec<(TableIdent, SessionPin)>> {
         let mut held = Vec::new();
         for (database, name, selection) in wanted {
@@ -99,13 +99,16 @@ impl Session {
                 );
             }
             let table = run.statement.table(&database, &name).await?;
-            if !selection.chooses() {
-                let previous = self.settings().pins.write().shift_remove(table.ident());
-                aside.extend(previous.map(|previous| (table.ident().clone(), previous)));
+            let (table, selection) = run.statement.on_branch(table, parts, &selection).await?;
+            let pin = run.statement.pin_anew(&table, &selection).await?;
+            // a forecast only adds to the pin
+            if let Ok(Some(warning)) = pin::warning(&pin, zone, now_millis()).await {
+                run.statement.notice(warning);
             }
-            let pin = run.statement.pin(&table, &selection).await?;
-            let said = if selection.chooses() { selection.suffix() } else { "latest".to_string() };
-            held.push((table.ident().clone(), pin::held(&pin, said)));
+            let said = if selection.chooses() { selection.suffix() } else { pin.request.to_string() };
+            let mut options = selection.options;
+            drop_choices(&mut options);
+            held.push((table.ident().clone(), SessionPin { pin, said, options }));
         }
         Ok(held)
     }

@@ -17,7 +17,7 @@ use datafusion::sql::sqlparser::tokenizer::{Span, Token, TokenWithSpan};
 use super::dialect::LakeDialect;
 use super::place;
 use super::rewrite::rewrite;
-use super::tokens::{are_words, is_word, syntax, word_or_string};
+use super::tokens::{are_words, is_word, mark, syntax, word, word_or_string};
 use crate::error::{Error, Result};
 
 /// How deep expressions and queries may be nested.
@@ -141,11 +141,33 @@ pub(super) fn parse(tokens: Vec<TokenWithSpan>, notices: &mut Vec<String>) -> Re
     if let Some(command) = option_command(&tokens)? {
         return Ok(command);
     }
-    let tokens = rewrite(tokens, notices)?;
+    let tokens = copy_of_query(rewrite(tokens, notices)?);
     if tokens.is_empty() {
         return Err(syntax("the statement is empty", first));
     }
     Ok(Command::Statement(Box::new(statement(tokens)?)))
+}
+
+/// `COPY t AT (VERSION => 3) TO …` as a copy of a query: the parser takes names there only.
+fn copy_of_query(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let named = !matches!(tokens.get(1).map(|t| &t.token), Some(Token::LParen));
+    let Some(to) = tokens.iter().position(|token| is_word(Some(token), "TO")) else { return tokens };
+    let clause = tokens.iter().take(to).any(|token| matches!(token.token, Token::LParen));
+    if !is_word(tokens.first(), "COPY") || !named || !clause {
+        return tokens;
+    }
+    let mut rest = tokens.into_iter();
+    let mut query: Vec<TokenWithSpan> = rest.next().into_iter().collect();
+    let span = query.first().map_or_else(Span::empty, |token| token.span);
+    query.push(mark(Token::LParen, span));
+    query.extend(["SELECT", "*", "FROM"].map(|text| match text {
+        "*" => mark(Token::Mul, span),
+        text => word(text, span),
+    }));
+    query.extend(rest.by_ref().take(to.saturating_sub(1)));
+    query.push(mark(Token::RParen, span));
+    query.extend(rest);
+    query
 }
 
 /// Parses tokens that time travel spellings are already taken out of.
@@ -263,12 +285,19 @@ fn pin_command(tokens: Vec<TokenWithSpan>) -> Result<Command> {
             }
             return Err(Error::unsupported("RETAIN would write a tag into the table, and writing comes later")
                 .with_code("NotYet")
-                .with_hint("pin without RETAIN; the pin is verified before every statement that uses it"));
+                .with_hint(
+                    "pin without RETAIN: SHOW PINS tells about when the snapshot expires, and a lost pin is an error, \
+                     never other rows; or make a tag where the table is written and PIN TABLE t AT (TAG => 'name'), \
+                     which keeps it",
+                ));
         }
         if i > 2 && is_word(token, "ALIGN") {
-            return Err(Error::unsupported("ALIGN ON comes later")
+            return Err(Error::unsupported("ALIGN, which finds one moment for several tables, comes later")
                 .with_code("NotYet")
-                .with_hint("pin each table with AT (WATERMARK => …)"));
+                .with_hint(
+                    "say the moment yourself: PIN TABLES a, b AT (WATERMARK => TIMESTAMP '2026-04-16 10:00:00') pins \
+                     each at its first snapshot with that watermark",
+                ));
         }
     }
     if is_word(tokens.get(1), "DATABASE") {
@@ -489,6 +518,19 @@ mod tests {
         }
         assert!(parsed("EXPLAIN FILES DROP TABLE t").is_err());
         assert!(matches!(parsed("EXPLAIN SELECT 1").unwrap(), Command::Statement(_)));
+    }
+
+    #[test]
+    fn a_copy_takes_a_clause_with_its_table() {
+        let text = |sql: &str| match parsed(sql).unwrap() {
+            Command::Statement(statement) => statement.to_string(),
+            other => panic!("{other:?}"),
+        };
+        let copied = text("COPY db.t VERSION AS OF 3 TO 'x.csv' STORED AS CSV");
+        assert!(copied.starts_with("COPY (SELECT * FROM db.t AT(VERSION => 3)) TO x.csv"), "{copied}");
+        assert!(text("COPY t TO 'x.csv'").starts_with("COPY t TO x.csv"));
+        let query = text("COPY (SELECT a FROM t VERSION AS OF 3) TO 'x.csv'");
+        assert!(query.starts_with("COPY (SELECT a FROM t AT(VERSION => 3)) TO x.csv"), "{query}");
     }
 
     #[test]

@@ -1,15 +1,13 @@
 //! `PIN`, `UNPIN`, `SHOW PINS`: states of tables that a session keeps reading.
 
-use std::sync::Arc;
-
 use arrow::array::RecordBatch;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::recon::retention::{self, Forecast};
 use crate::snapshot::{Pin, SessionZone};
 use crate::sql::cells::{self, Cell, Kind};
 use crate::sql::result::PinLine;
 use crate::sql::settings::SessionPin;
-use crate::storage::env::now_millis;
 
 /// A pin as a result shows it.
 pub(crate) fn line(pin: &Pin, zone: &SessionZone, session: bool) -> PinLine {
@@ -29,8 +27,12 @@ pub(crate) fn line(pin: &Pin, zone: &SessionZone, session: bool) -> PinLine {
     }
 }
 
-/// The session's pins, each looked at again.
-pub(crate) async fn show(pins: &[SessionPin], zone: &SessionZone) -> Result<RecordBatch> {
+/// The session's pins, each looked at again: who made the snapshot, how old it is, about when it will be gone, what
+/// holds it, and whether it is still the one that was pinned.
+///
+/// `expires_about` is a forecast (see [`retention`]): the time from which on expiry may take it. It is NULL when that
+/// cannot be said; `note` says why.
+pub(crate) async fn show(pins: &[SessionPin], zone: &SessionZone, now: i64) -> Result<RecordBatch> {
     let schema = cells::schema(&[
         ("table", Kind::Text, true),
         ("branch", Kind::Text, true),
@@ -41,22 +43,25 @@ pub(crate) async fn show(pins: &[SessionPin], zone: &SessionZone) -> Result<Reco
         ("kind", Kind::Text, false),
         ("commit_time", Kind::Text, false),
         ("watermark", Kind::Text, false),
-        ("schema_id", Kind::Long, true),
         ("age", Kind::Text, false),
+        ("expires_about", Kind::Text, false),
         ("retained_by", Kind::Text, false),
         ("state", Kind::Text, true),
+        ("schema_id", Kind::Long, true),
         ("pinned_as", Kind::Text, true),
+        ("note", Kind::Text, false),
     ]);
     let mut rows = Vec::new();
-    for SessionPin { pin, said } in pins {
+    for SessionPin { pin, said, .. } in pins {
         let ident = pin.table.ident();
         let snapshot = pin.snapshot.as_deref();
-        let state = match pin.verify().await {
-            Ok(()) => "ok",
-            Err(error) if error.code() == "SnapshotExpired" => "expired",
-            Err(error) if error.code() == "PinLost" => "lost",
+        let (state, forecast) = match pin.verify().await {
+            Ok(()) => ("ok", retention::of_pin(pin, zone, now).await?),
+            Err(error) if error.code() == "SnapshotExpired" => ("expired", gone(&error)),
+            Err(error) if error.code() == "PinLost" => ("lost", gone(&error)),
             Err(error) => return Err(error),
         };
+        let held = forecast.retained_by.join(", ");
         rows.push(vec![
             Cell::text(format!("{}.{}", ident.database, ident.table)),
             Cell::text(&ident.branch),
@@ -67,14 +72,36 @@ pub(crate) async fn show(pins: &[SessionPin], zone: &SessionZone) -> Result<Reco
             Cell::opt_text(snapshot.map(|s| s.commit_kind.as_str())),
             Cell::opt_text(snapshot.map(|s| zone.show(s.time_millis))),
             Cell::opt_text(snapshot.and_then(|s| s.watermark).map(|w| zone.show(w))),
-            Cell::Long(pin.schema.id.0),
-            Cell::opt_text(snapshot.map(|s| age(now_millis().saturating_sub(s.time_millis)))),
-            Cell::opt_text(pin.tag.as_ref().map(|tag| format!("tag {tag}"))),
+            Cell::opt_text(snapshot.map(|s| age(now.saturating_sub(s.time_millis)))),
+            Cell::opt_text(forecast.expires_about.map(|time| zone.show(time))),
+            Cell::opt_text((!held.is_empty()).then_some(held)),
             Cell::text(state),
+            Cell::Long(pin.schema.id.0),
             Cell::text(said),
+            Cell::opt_text(forecast.reason),
         ]);
     }
     cells::batch(&schema, &rows)
+}
+
+/// What is left to say of a pin whose snapshot is gone.
+fn gone(error: &Error) -> Forecast {
+    Forecast { reason: Some(error.message().to_string()), ..Forecast::default() }
+}
+
+/// What to tell at once about a new pin: that its snapshot will soon be gone.
+pub(crate) async fn warning(pin: &Pin, zone: &SessionZone, now: i64) -> Result<Option<String>> {
+    let Some(snapshot) = pin.snapshot.as_deref() else { return Ok(None) };
+    let forecast = retention::of_pin(pin, zone, now).await?;
+    let Some(end) = forecast.expires_about.filter(|_| forecast.is_near(snapshot.time_millis, now)) else {
+        return Ok(None);
+    };
+    let when = if end <= now { "at the next commit".to_string() } else { format!("about {}", zone.show(end)) };
+    Ok(Some(format!(
+        "snapshot {} of {} may be expired {when}: make a tag of it where tables are written, or pin a later one",
+        snapshot.id,
+        pin.table.name()
+    )))
 }
 
 /// `3d 4h`, `4h 5m`, `5m 6s`.
@@ -87,11 +114,6 @@ fn age(millis: i64) -> String {
         (0, h, m) => format!("{h}h {m}m"),
         (d, h, _) => format!("{d}d {h}h"),
     }
-}
-
-/// What a held pin was asked as, for `SHOW PINS`.
-pub(crate) fn held(pin: &Arc<Pin>, said: impl Into<String>) -> SessionPin {
-    SessionPin { pin: Arc::clone(pin), said: said.into() }
 }
 
 #[cfg(test)]

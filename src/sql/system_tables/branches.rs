@@ -21,7 +21,9 @@ pub(super) async fn rows(source: Source) -> Result<RecordBatch> {
         let folder = table.root().join(&format!("branch/branch-{name}/schema"))?;
         let files = table.storage().list(&folder).await?;
         let created = files.iter().map(|f| f.modified_millis).min().unwrap_or_default();
-        rows.push(vec![Cell::text(name), Cell::Time(source.wall_clock(created))]);
+        let mut row = vec![Cell::text(&name), Cell::Time(source.wall_clock(created))];
+        source.mark(&mut row, |pin| pin.branch == name);
+        rows.push(row);
     }
-    cells::batch(&schema(), &rows)
+    source.marked(schema(), &rows)
 }

@@ -1,4 +1,4 @@
-//! `t$consumers`: where readers go on.
+//! `t$consumers`: where readers go on; marked are those that stand at the pinned snapshot.
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -14,7 +14,13 @@ pub(super) fn schema() -> SchemaRef {
 pub(super) async fn rows(source: Source) -> Result<RecordBatch> {
     let mut consumers = source.table.consumers().await?;
     consumers.sort_by(|a, b| a.0.cmp(&b.0));
-    let rows: Vec<Vec<Cell>> =
-        consumers.into_iter().map(|(name, next)| vec![Cell::text(name), Cell::Long(next.0)]).collect();
-    cells::batch(&schema(), &rows)
+    let rows: Vec<Vec<Cell>> = consumers
+        .into_iter()
+        .map(|(name, next)| {
+            let mut row = vec![Cell::text(name), Cell::Long(next.0)];
+            source.mark(&mut row, |pin| pin.snapshot.as_ref().is_some_and(|pinned| pinned.id == next));
+            row
+        })
+        .collect();
+    source.marked(schema(), &rows)
 }

@@ -23,19 +23,20 @@ mod tags;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::catalog::TableProvider;
 use datafusion::execution::memory_pool::MemoryPool;
 use futures::future::BoxFuture;
 
+use super::cells::{self, Cell};
 use super::memory::LazyTable;
 use super::selector::Selection;
 use super::statement::Statement;
 use crate::error::{Error, Result};
 use crate::query::{PoolBudget, QueryEnv};
-use crate::snapshot::{Pin, SessionZone, Table};
+use crate::snapshot::{Fingerprint, Pin, SessionZone, Table};
 
-pub(crate) use global::{GLOBAL_DATABASE, provider as global, tables as global_tables};
+pub(crate) use global::{GLOBAL_DATABASE, is_global, provider as global, tables as global_tables};
 
 /// What a system table is made from.
 #[derive(Debug, Clone)]
@@ -45,6 +46,8 @@ pub(crate) struct Source {
     pub(crate) pin: Option<Arc<Pin>>,
     pub(crate) zone: SessionZone,
     pub(crate) env: Arc<QueryEnv>,
+    /// What the session pins of the table, where its row is to be marked.
+    pinned: Vec<Fingerprint>,
     pool: Arc<dyn MemoryPool>,
 }
 
@@ -58,16 +61,43 @@ impl Source {
         self.pin.as_ref().ok_or_else(|| Error::internal("a system table was planned without its pin"))
     }
 
+    /// Adds to a row whether it is the one the session pins, where rows say that.
+    fn mark(&self, row: &mut Vec<Cell>, is: impl Fn(&Fingerprint) -> bool) {
+        if !self.pinned.is_empty() {
+            row.push(Cell::Bool(self.pinned.iter().any(is)));
+        }
+    }
+
+    /// Rows that were [marked](Self::mark), as a batch.
+    fn marked(&self, schema: SchemaRef, rows: &[Vec<Cell>]) -> Result<RecordBatch> {
+        cells::batch(&with_mark(schema, !self.pinned.is_empty()), rows)
+    }
+
     /// An instant as wall clock of the session.
     pub(crate) fn wall_clock(&self, millis: i64) -> i64 {
         millis.saturating_add(i64::from(self.zone.offset_seconds(millis)) * 1_000)
     }
 }
 
+/// A schema, with the column that marks the pinned row when there is one.
+fn with_mark(schema: SchemaRef, marked: bool) -> SchemaRef {
+    if !marked {
+        return schema;
+    }
+    let mark = Arc::new(Field::new("pinned", DataType::Boolean, false));
+    Arc::new(Schema::new(schema.fields().iter().cloned().chain([mark]).collect::<Vec<_>>()))
+}
+
 /// Where rows come from.
 enum Rows {
     /// Made by us, always of the present state.
     Live(fn(Source) -> BoxFuture<'static, Result<RecordBatch>>),
+    /// The same, with a last column `pinned` while the session pins the table.
+    ///
+    /// These tables tell what there is to choose from, so under a pin they stay live and mark what was chosen. As a
+    /// column it can be asked for (`WHERE pinned`) and is kept in files; it is there only where `PIN` was said, which
+    /// no other engine knows, so statements written for others get the columns they know.
+    Marked(fn(Source) -> BoxFuture<'static, Result<RecordBatch>>),
     /// Made by us, of the pinned snapshot.
     Pinned(fn(Source) -> BoxFuture<'static, Result<RecordBatch>>),
     /// Another view of the table's rows.
@@ -98,12 +128,12 @@ macro_rules! made {
 }
 
 const ALL: &[SystemTable] = &[
-    made!("snapshots", Live, snapshots),
+    made!("snapshots", Marked, snapshots),
     made!("schemas", Live, schemas),
     made!("options", Live, options),
-    made!("tags", Live, tags),
-    made!("branches", Live, branches),
-    made!("consumers", Live, consumers),
+    made!("tags", Marked, tags),
+    made!("branches", Marked, branches),
+    made!("consumers", Marked, consumers),
     made!("aggregation_fields", Live, aggregation_fields),
     made!("files", Pinned, files),
     made!("file_key_ranges", Pinned, file_key_ranges),
@@ -140,22 +170,33 @@ pub(crate) async fn provider(
     let Some(system) = ALL.iter().find(|system| system.name == name) else {
         return Err(Error::internal(format!("there is no system table {name}")));
     };
-    let (load, live) = match &system.rows {
+    let (load, live, marked) = match &system.rows {
         Rows::View(view) => return changes::provider(statement, table, *view, selection).await,
-        Rows::Live(load) => (*load, true),
-        Rows::Pinned(load) => (*load, false),
+        Rows::Live(load) => (*load, true, false),
+        Rows::Marked(load) => (*load, true, true),
+        Rows::Pinned(load) => (*load, false, false),
     };
     let pin = if live && !selection.chooses() { None } else { Some(statement.pin(table, selection).await?) };
-    let source = Source {
+    let mut source = source(statement, table, pin);
+    if marked {
+        source.pinned = statement.settings().pinned(table.ident(), name == "branches");
+    }
+    let schema = system.schema.map(|schema| schema()).ok_or_else(|| Error::internal("a system table has no schema"))?;
+    let schema = with_mark(schema, !source.pinned.is_empty());
+    let shown = format!("{}${}", table.name(), system.name);
+    Ok(LazyTable::provider(shown, schema, move || load(source.clone())))
+}
+
+/// What rows are made from.
+fn source(statement: &Statement, table: &Arc<Table>, pin: Option<Arc<Pin>>) -> Source {
+    Source {
         table: Arc::clone(table),
         pin,
         zone: *statement.zone(),
         env: Arc::clone(statement.env()),
+        pinned: Vec::new(),
         pool: statement.memory_pool(),
-    };
-    let schema = system.schema.map(|schema| schema()).ok_or_else(|| Error::internal("a system table has no schema"))?;
-    let shown = format!("{}${}", table.name(), system.name);
-    Ok(LazyTable::provider(shown, schema, move || load(source.clone())))
+    }
 }
 
 #[cfg(test)]

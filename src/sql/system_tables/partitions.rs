@@ -1,4 +1,8 @@
 //! `t$partitions`: live files summed by partition. Counts are physical rows.
+//!
+//! `created_at`, `created_by`, `updated_by` and `options` are NULL and `done` is false: a catalog that manages partitions
+//! keeps them, a warehouse of files has no place for them. `deleted_record_count` is what deletion vectors hide, NULL
+//! when one of them does not tell its size.
 
 use std::collections::BTreeMap;
 
@@ -9,6 +13,7 @@ use super::Source;
 use super::entries::Texts;
 use crate::error::Result;
 use crate::scan::{index_files, live_files};
+use crate::spec::BinaryRow;
 use crate::sql::cells::{self, Cell, Kind};
 
 pub(super) fn schema() -> SchemaRef {
@@ -28,20 +33,26 @@ pub(super) fn schema() -> SchemaRef {
     ])
 }
 
-#[derive(Default)]
-struct Sum {
-    records: i64,
-    bytes: u64,
-    files: i64,
-    last: Option<i64>,
-    total_buckets: i32,
-    deleted: i64,
+/// What the files of one partition add up to.
+#[derive(Debug, Clone)]
+pub(super) struct Sum {
+    /// A row of its partition.
+    pub(super) partition: BinaryRow,
+    pub(super) records: i64,
+    pub(super) bytes: u64,
+    pub(super) files: i64,
+    /// Newest file, wall clock of its writer.
+    pub(super) last: Option<i64>,
+    pub(super) total_buckets: i32,
+    /// Rows that deletion vectors hide; None when a vector does not tell.
+    pub(super) deleted: Option<i64>,
 }
 
-pub(super) async fn rows(source: Source) -> Result<RecordBatch> {
+/// The partitions of a pin by their shown names.
+pub(super) async fn sums(source: &Source) -> Result<BTreeMap<String, Sum>> {
     let pin = source.pin()?;
     let live = live_files(pin, &source.env.scan).await?;
-    let texts = Texts::of(&source, &live).await?;
+    let texts = Texts::of(source, &live).await?;
     // rows that deletion vectors hide, by data file
     let mut vectors: BTreeMap<String, Option<i64>> = BTreeMap::new();
     let indexes = index_files(pin, &source.env.scan).await?;
@@ -50,14 +61,28 @@ pub(super) async fn rows(source: Source) -> Result<RecordBatch> {
     }
     let mut sums: BTreeMap<String, Sum> = BTreeMap::new();
     for entry in &live {
-        let sum = sums.entry(texts.partition_spec(&entry.partition)?).or_default();
+        let sum = sums.entry(texts.partition_spec(&entry.partition)?).or_insert_with(|| Sum {
+            partition: entry.partition.clone(),
+            records: 0,
+            bytes: 0,
+            files: 0,
+            last: None,
+            total_buckets: entry.total_buckets,
+            deleted: Some(0),
+        });
         sum.records += entry.file.row_count;
         sum.bytes += entry.file.file_size;
         sum.files += 1;
         sum.last = sum.last.max(entry.file.creation_time_millis);
-        sum.total_buckets = entry.total_buckets;
-        sum.deleted += vectors.get(&entry.file.file_name).copied().flatten().unwrap_or(0);
+        sum.total_buckets = sum.total_buckets.max(entry.total_buckets);
+        let deleted = vectors.get(&entry.file.file_name).copied().unwrap_or(Some(0));
+        sum.deleted = sum.deleted.zip(deleted).map(|(sum, more)| sum + more);
     }
+    Ok(sums)
+}
+
+pub(super) async fn rows(source: Source) -> Result<RecordBatch> {
+    let sums = sums(&source).await?;
     let rows: Vec<Vec<Cell>> = sums
         .into_iter()
         .map(|(partition, sum)| {
@@ -73,7 +98,7 @@ pub(super) async fn rows(source: Source) -> Result<RecordBatch> {
                 Cell::Null,
                 Cell::Int(sum.total_buckets),
                 Cell::Bool(false),
-                Cell::Long(sum.deleted),
+                Cell::opt_long(sum.deleted),
             ]
         })
         .collect();

@@ -1,4 +1,4 @@
-//! `t$snapshots`: the commits that are kept.
+//! `t$snapshots`: the commits that are kept. A pinned number that was used again after a rollback is not marked.
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -34,7 +34,7 @@ pub(super) async fn rows(source: Source) -> Result<RecordBatch> {
     let rows: Vec<Vec<Cell>> = snapshots
         .iter()
         .map(|s| {
-            vec![
+            let mut row = vec![
                 Cell::Long(s.id.0),
                 Cell::Long(s.schema_id.0),
                 Cell::text(&s.commit_user),
@@ -51,8 +51,10 @@ pub(super) async fn rows(source: Source) -> Result<RecordBatch> {
                 Cell::opt_long(s.next_row_id),
                 Cell::opt_text(s.operation.as_deref()),
                 Cell::opt_text(s.writer_version.as_deref()),
-            ]
+            ];
+            source.mark(&mut row, |pin| pin.snapshot.as_ref().is_some_and(|pinned| pinned.is_of(s)));
+            row
         })
         .collect();
-    cells::batch(&schema(), &rows)
+    source.marked(schema(), &rows)
 }

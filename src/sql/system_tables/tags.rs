@@ -1,4 +1,4 @@
-//! `t$tags`: names that hold a snapshot.
+//! `t$tags`: names that hold a snapshot; marked are those that hold the pinned one.
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -25,7 +25,7 @@ pub(super) async fn rows(source: Source) -> Result<RecordBatch> {
     let rows: Vec<Vec<Cell>> = tags
         .iter()
         .map(|(name, tag)| {
-            vec![
+            let mut row = vec![
                 Cell::text(name),
                 Cell::Long(tag.snapshot.id.0),
                 Cell::Long(tag.snapshot.schema_id.0),
@@ -33,8 +33,10 @@ pub(super) async fn rows(source: Source) -> Result<RecordBatch> {
                 Cell::opt_long(tag.snapshot.total_record_count),
                 tag.create_time.map_or(Cell::Null, |time| Cell::Time(time.and_utc().timestamp_millis())),
                 Cell::opt_text(tag.time_retained_text()),
-            ]
+            ];
+            source.mark(&mut row, |pin| pin.snapshot.as_ref().is_some_and(|pinned| pinned.is_of(&tag.snapshot)));
+            row
         })
         .collect();
-    cells::batch(&schema(), &rows)
+    source.marked(schema(), &rows)
 }

@@ -1,0 +1,279 @@
+//! When a snapshot will be gone: a forecast from the table's options, its commits, and what holds it.
+//!
+//! Expiry runs after commits and removes snapshots from the oldest on: by count, those beyond
+//! `snapshot.num-retained.max`; by age, those whose successor is older than `snapshot.time-retained`, but never the
+//! newest `snapshot.num-retained.min` and none from the lowest consumer on. A tag keeps the files of its snapshot. A
+//! branch keeps nothing: expiry of one branch does not look at others.
+
+use crate::error::Result;
+use crate::snapshot::{Pin, SessionZone};
+use crate::spec::options::RetentionOptions;
+
+/// Commits are taken to have stopped when none came for so many of their usual distances.
+const QUIET_AFTER: i64 = 10;
+
+/// What is known of a snapshot's end.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Forecast {
+    /// From about when on it may be expired, epoch milliseconds; None when that cannot be said, and `reason` says why.
+    pub expires_about: Option<i64>,
+    /// What keeps it now: `tag eod`, `consumer c1`, `newest 10`.
+    pub retained_by: Vec<String>,
+    /// Why there is no time, or what it stands on.
+    pub reason: Option<String>,
+}
+
+impl Forecast {
+    fn unknown(reason: impl Into<String>) -> Self {
+        Self { reason: Some(reason.into()), ..Self::default() }
+    }
+
+    /// Whether less than a fifth of the snapshot's life is left.
+    pub fn is_near(&self, committed: i64, now: i64) -> bool {
+        let Some(end) = self.expires_about else { return false };
+        let (life, rest) = (end.saturating_sub(committed).max(0), end.saturating_sub(now).max(0));
+        rest.saturating_mul(5) <= life
+    }
+}
+
+/// A table's commits and holds, as they are now.
+#[derive(Debug, Clone, Default)]
+pub struct History {
+    /// Number and commit time of the snapshots kept, ascending.
+    pub commits: Vec<(i64, i64)>,
+    /// Tags of the snapshot in question, with the time they go by themselves.
+    pub tags: Vec<(String, Option<i64>)>,
+    /// Consumers and the snapshot each reads next.
+    pub consumers: Vec<(String, i64)>,
+}
+
+impl History {
+    /// The usual distance of two commits.
+    fn distance(&self) -> Option<i64> {
+        let ((first, start), (last, end)) = (*self.commits.first()?, *self.commits.last()?);
+        end.checked_sub(start)?.checked_div(last.checked_sub(first)?).filter(|distance| *distance > 0)
+    }
+}
+
+/// The forecast for snapshot `id`.
+pub fn forecast(id: i64, history: &History, retention: &RetentionOptions, now: i64) -> Forecast {
+    let mut found = alone(id, history, retention, now);
+    let tags = history.tags.iter();
+    found.retained_by.splice(0..0, tags.clone().map(|(name, _)| format!("tag {name}")));
+    if tags.len() == 0 {
+        return found;
+    }
+    // the last of them to go
+    match tags.clone().map(|(_, until)| *until).collect::<Option<Vec<_>>>().and_then(|all| all.into_iter().max()) {
+        None => {
+            let (name, _) = tags.clone().find(|(_, until)| until.is_none()).cloned().unwrap_or_default();
+            found.expires_about = None;
+            found.reason = Some(format!("tag '{name}' holds it until somebody deletes the tag"));
+        }
+        Some(until) => {
+            // held by more than tags, without a known end
+            let kept_beside = found.expires_about.is_none() && history.commits.iter().any(|(known, _)| *known == id);
+            if !kept_beside {
+                found.expires_about = Some(found.expires_about.map_or(until, |own| own.max(until)).max(now));
+                found.reason = Some("when its tags are expired".to_string());
+            }
+        }
+    }
+    found
+}
+
+/// The forecast without tags.
+fn alone(id: i64, history: &History, retention: &RetentionOptions, now: i64) -> Forecast {
+    let Some((latest, latest_time)) = history.commits.last().copied() else {
+        return Forecast::unknown("the table has no snapshot");
+    };
+    if !history.commits.iter().any(|(known, _)| *known == id) {
+        return Forecast::unknown("it is not kept any more");
+    }
+    let mut found = Forecast::default();
+    if retention.held_by_consumers {
+        let holding = history.consumers.iter().filter(|(_, next)| *next <= id);
+        found.retained_by.extend(holding.map(|(name, _)| format!("consumer {name}")));
+    }
+    let consumed = !found.retained_by.is_empty();
+    // commits until it is not among the newest any more that are kept in any case, and until there are too many
+    let until_loose = id.saturating_add(retention.at_least).saturating_sub(latest);
+    let until_crowded = retention.at_most.map(|most| id.saturating_add(most).saturating_sub(latest).max(1));
+    if until_loose > 0 {
+        found.retained_by.push(format!("newest {}", retention.at_least));
+    }
+    if consumed {
+        found.reason = Some("as long as the consumer stands there".to_string());
+        return found;
+    }
+    let distance = history.distance();
+    let quiet = distance.is_some_and(|distance| now.saturating_sub(latest_time) > distance.saturating_mul(QUIET_AFTER));
+    // when the n-th commit from now comes
+    let commit = |n: i64| -> Option<i64> {
+        let distance = distance.filter(|_| !quiet)?;
+        let next = latest_time.saturating_add(distance).max(now);
+        Some(next.saturating_add(distance.saturating_mul(n.saturating_sub(1))))
+    };
+    let successor = history.commits.iter().find(|(known, _)| *known > id).map(|(_, time)| *time).or_else(|| commit(1));
+    let by_age = successor.and_then(|time| {
+        let old = time.saturating_add(retention.millis);
+        if until_loose > 0 { commit(until_loose).map(|loose| loose.max(old)) } else { Some(old) }
+    });
+    let by_count = until_crowded.and_then(commit);
+    found.expires_about = match (by_age, by_count) {
+        (Some(age), Some(count)) => Some(age.min(count)),
+        (one, other) => one.or(other),
+    }
+    .map(|time| time.max(now));
+    let needed = until_crowded.map_or(until_loose, |crowded| crowded.min(until_loose)).max(1);
+    found.reason = match found.expires_about {
+        None => {
+            let commits = if needed == 1 { "1 more commit".to_string() } else { format!("{needed} more commits") };
+            let why = if quiet { "none came for long" } else { "their rate is not known" };
+            Some(format!("after {commits}, and {why}"))
+        }
+        Some(_) if retention.write_only => {
+            Some("if another job expires snapshots: the writers do not (write-only)".into())
+        }
+        Some(_) => None,
+    };
+    found
+}
+
+/// The forecast for the snapshot of a pin, from what the table's files say now.
+///
+/// Cost: the newest schema, and listings and small reads of snapshots, tags and consumers.
+///
+/// # Errors
+/// Files that cannot be read; options of no meaning give a forecast without time.
+pub async fn of_pin(pin: &Pin, zone: &SessionZone, now: i64) -> Result<Forecast> {
+    let Some(pinned) = &pin.fingerprint.snapshot else {
+        return Ok(Forecast::unknown("the table has no snapshot"));
+    };
+    let table = &pin.table;
+    let (schema, snapshots, tags, consumers) =
+        futures::try_join!(table.latest_schema(), table.snapshots(), table.tags(), table.consumers())?;
+    let tags = tags.iter().filter(|(_, tag)| pinned.is_of(&tag.snapshot)).map(|(name, tag)| {
+        let made = tag.create_time.map(|time| time.and_utc().timestamp_millis());
+        let made = made.map(|time| zone.instant_of(time).unwrap_or(time));
+        let kept = tag.time_retained.and_then(|kept| i64::try_from(kept.as_millis()).ok());
+        (name.clone(), made.zip(kept).map(|(made, kept)| made.saturating_add(kept)))
+    });
+    let history = History {
+        // a number that was used again is another snapshot
+        commits: snapshots
+            .iter()
+            .filter(|snapshot| snapshot.id != pinned.id || pinned.is_of(snapshot))
+            .map(|snapshot| (snapshot.id.0, snapshot.time_millis))
+            .collect(),
+        tags: tags.collect(),
+        consumers: consumers.into_iter().map(|(name, next)| (name, next.0)).collect(),
+    };
+    Ok(match RetentionOptions::parse(&schema.options) {
+        Ok(retention) => forecast(pinned.id.0, &history, &retention, now),
+        Err(error) => Forecast::unknown(error.message().to_string()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOUR: i64 = 3_600_000;
+    const NOW: i64 = 1_000 * HOUR;
+
+    /// Snapshots `first..=last`, an hour apart, the last one half an hour ago.
+    fn hourly(first: i64, last: i64) -> History {
+        let commits = (first..=last).map(|id| (id, NOW - HOUR / 2 - (last - id) * HOUR)).collect();
+        History { commits, ..History::default() }
+    }
+
+    fn keeping(at_least: i64, at_most: Option<i64>, millis: i64) -> RetentionOptions {
+        RetentionOptions { at_least, at_most, millis, write_only: false, held_by_consumers: true }
+    }
+
+    /// Hours from now.
+    fn hours(forecast: &Forecast) -> Option<f64> {
+        forecast.expires_about.map(|time| (time - NOW) as f64 / HOUR as f64)
+    }
+
+    #[test]
+    fn age_and_count_decide_together() {
+        for (id, at_least, at_most, kept_hours, expected) in [
+            // its successor came 2.5 hours ago
+            (17, 1, None, 1, Some(0.0)),
+            (17, 1, None, 4, Some(1.5)),
+            // one of the newest four until the next commit in half an hour
+            (17, 4, None, 1, Some(0.5)),
+            (17, 5, None, 1, Some(1.5)),
+            (17, 5, None, 6, Some(3.5)),
+            // too many after the second commit, long before its time
+            (17, 1, Some(5), 100, Some(1.5)),
+            (17, 1, Some(50), 4, Some(1.5)),
+            // the latest: a successor, then an hour
+            (20, 1, None, 1, Some(1.5)),
+        ] {
+            let forecast = forecast(id, &hourly(10, 20), &keeping(at_least, at_most, kept_hours * HOUR), NOW);
+            assert_eq!(hours(&forecast), expected, "{id} {at_least} {at_most:?} {kept_hours}: {forecast:?}");
+        }
+    }
+
+    #[test]
+    fn what_holds_it_is_named_and_gives_no_time_it_does_not_know() {
+        let retention = keeping(4, None, HOUR);
+        let mut history = hourly(10, 20);
+        assert_eq!(forecast(18, &history, &retention, NOW).retained_by, ["newest 4"]);
+        assert_eq!(forecast(12, &history, &retention, NOW).retained_by, Vec::<String>::new());
+        history.consumers = vec![("late".into(), 12), ("far".into(), 19)];
+        let held = forecast(12, &history, &retention, NOW);
+        assert_eq!((held.expires_about, held.retained_by), (None, vec!["consumer late".to_string()]));
+        // a consumer further on holds nothing before it
+        assert_eq!(hours(&forecast(11, &history, &retention, NOW)), Some(0.0));
+        let changelog = RetentionOptions { held_by_consumers: false, ..retention };
+        assert_eq!(hours(&forecast(12, &history, &changelog, NOW)), Some(0.0));
+
+        let mut history = hourly(10, 20);
+        history.tags = vec![("short".into(), Some(NOW + 5 * HOUR))];
+        let tagged = forecast(12, &history, &retention, NOW);
+        assert_eq!((hours(&tagged), tagged.retained_by), (Some(5.0), vec!["tag short".to_string()]));
+        // expired already, its tag still there
+        assert_eq!(hours(&forecast(5, &history, &retention, NOW)), Some(5.0));
+        history.tags.push(("eod".into(), None));
+        let kept = forecast(12, &history, &retention, NOW);
+        assert_eq!(
+            (kept.expires_about, kept.reason.as_deref()),
+            (None, Some("tag 'eod' holds it until somebody deletes the tag"))
+        );
+        assert_eq!(forecast(5, &hourly(10, 20), &retention, NOW), Forecast::unknown("it is not kept any more"));
+        assert_eq!(
+            forecast(5, &History::default(), &retention, NOW).reason.as_deref(),
+            Some("the table has no snapshot")
+        );
+    }
+
+    #[test]
+    fn without_commits_there_is_no_time_but_a_reason() {
+        let retention = keeping(4, None, HOUR);
+        let one = forecast(20, &hourly(20, 20), &retention, NOW);
+        assert_eq!(
+            (one.expires_about, one.reason.as_deref()),
+            (None, Some("after 4 more commits, and their rate is not known"))
+        );
+        let quiet = forecast(19, &hourly(10, 20), &retention, NOW + 30 * HOUR);
+        assert_eq!(
+            (quiet.expires_about, quiet.reason.as_deref()),
+            (None, Some("after 3 more commits, and none came for long"))
+        );
+        // nothing but its age kept it
+        assert_eq!(hours(&forecast(12, &hourly(10, 20), &retention, NOW + 30 * HOUR)), Some(30.0));
+    }
+
+    #[test]
+    fn a_fifth_of_its_life_is_near() {
+        let until = |expires_about| Forecast { expires_about, ..Forecast::default() };
+        assert!(!until(Some(NOW + 3 * HOUR)).is_near(NOW - 7 * HOUR, NOW));
+        assert!(until(Some(NOW + 2 * HOUR)).is_near(NOW - 8 * HOUR, NOW));
+        assert!(until(Some(NOW)).is_near(NOW - HOUR, NOW));
+        assert!(!until(None).is_near(0, NOW));
+    }
+}

@@ -1,0 +1,182 @@
+//! The pins of a statement: each state of a table that is asked for is resolved once, whatever options stand beside it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use super::Statement;
+use crate::error::{Error, Result};
+use crate::snapshot::{Pin, PinRequest, Table, TableIdent, parse_timestamp};
+use crate::sql::selector::{Selection, choices, choosing, drop_choices};
+use crate::sql::settings::{SessionPin, is_honoured};
+
+/// A pin of the statement and whether the session chose it.
+#[derive(Debug, Clone)]
+pub(crate) struct Used {
+    pub(crate) pin: Arc<Pin>,
+    pub(crate) session: bool,
+}
+
+/// What was resolved so far.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Pins {
+    by_reference: IndexMap<(TableIdent, Selection), Used>,
+    by_state: HashMap<State, Arc<Pin>>,
+}
+
+/// A table, and what was said about where in its time it is read.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct State {
+    table: TableIdent,
+    request: PinRequest,
+    /// Options that choose, where the request leaves it to them.
+    options: BTreeMap<String, String>,
+}
+
+impl Pins {
+    /// Adds what another statement resolved and this one did not.
+    pub(super) fn add(&mut self, others: Self) {
+        for (reference, used) in others.by_reference {
+            self.by_reference.entry(reference).or_insert(used);
+        }
+        for (state, pin) in others.by_state {
+            self.by_state.entry(state).or_insert(pin);
+        }
+    }
+
+    /// The branch that completes a pin is read at the snapshot at which the statement reads it by its own name.
+    fn share_branch(&mut self, pin: Arc<Pin>, state: &State) -> Arc<Pin> {
+        let Some(branch) = pin.fallback.as_ref().or(pin.primary.as_ref()) else { return pin };
+        if state.request != PinRequest::Latest || !state.options.is_empty() {
+            return pin;
+        }
+        let own = State { table: branch.table.ident().clone(), ..state.clone() };
+        match self.by_state.get(&own) {
+            Some(known) => pin.completed_by(known),
+            None => {
+                self.by_state.insert(own, Arc::clone(branch));
+                pin
+            }
+        }
+    }
+}
+
+impl Statement {
+    /// The pin of a table for one selection, resolved once in the statement.
+    pub(crate) async fn pin(&self, table: &Arc<Table>, selection: &Selection) -> Result<Arc<Pin>> {
+        let key = (table.ident().clone(), selection.clone());
+        let mut pins = self.pins.lock().await;
+        if let Some(known) = pins.by_reference.get(&key) {
+            return Ok(Arc::clone(&known.pin));
+        }
+        let held = self.settings.pins.read().get(table.ident()).cloned().filter(|_| !selection.chooses());
+        let used = match held {
+            Some(held) => self.held(held, table.ident(), selection).await?,
+            None => self.choose(&mut pins, table, selection).await?,
+        };
+        pins.by_reference.insert(key, used.clone());
+        Ok(self.put_to_use(used))
+    }
+
+    /// The pin that a selection means, past the pin that the session holds.
+    pub(crate) async fn pin_anew(&self, table: &Arc<Table>, selection: &Selection) -> Result<Arc<Pin>> {
+        let mut pins = self.pins.lock().await;
+        let used = self.choose(&mut pins, table, selection).await?;
+        Ok(self.put_to_use(used))
+    }
+
+    fn put_to_use(&self, used: Used) -> Arc<Pin> {
+        let pin = Arc::clone(&used.pin);
+        self.mark_used(used);
+        for text in &pin.notices {
+            self.notice(text.clone());
+        }
+        pin
+    }
+
+    pub(super) fn mark_used(&self, used: Used) {
+        let mut all = self.used.lock();
+        let same = |other: &Used| {
+            other.pin.fingerprint == used.pin.fingerprint && other.pin.table.ident() == used.pin.table.ident()
+        };
+        if !all.iter().any(same) {
+            all.push(used);
+        }
+    }
+
+    /// The session's pin, under the options of the reference.
+    async fn held(&self, held: SessionPin, ident: &TableIdent, selection: &Selection) -> Result<Used> {
+        held.pin.verify().await?;
+        // those in force now, not when it was pinned
+        let mut options = self.settings.options_for(&ident.database, &ident.table);
+        drop_choices(&mut options);
+        options.extend(held.options);
+        options.extend(self.given(selection));
+        Ok(Used { pin: held.pin.with_options(&options, &self.zone).await?, session: true })
+    }
+
+    async fn choose(&self, pins: &mut Pins, table: &Arc<Table>, selection: &Selection) -> Result<Used> {
+        let ident = table.ident();
+        let mut options = self.settings.options_for(&ident.database, &ident.table);
+        if selection.chooses() {
+            drop_choices(&mut options);
+        }
+        options.extend(self.given(selection));
+        let mut request = selection.request.clone();
+        let mut session = false;
+        if request == PinRequest::Latest && choosing(&options).is_some() {
+            session = choosing(&selection.options).is_none();
+            if let Some(said) = self.request_of(&mut options)? {
+                request = said;
+            }
+        }
+        let state = State { table: ident.clone(), request, options: choices(&options) };
+        let pin = match pins.by_state.get(&state) {
+            Some(known) => known.with_options(&options, &self.zone).await?,
+            None => {
+                let pin = Pin::resolve_in(table, state.request.clone(), &options, &self.zone).await?;
+                let pin = pins.share_branch(pin, &state);
+                pins.by_state.insert(state, Arc::clone(&pin));
+                pin
+            }
+        };
+        Ok(Used { pin, session })
+    }
+
+    /// The options of a reference; those without effect are told.
+    fn given(&self, selection: &Selection) -> BTreeMap<String, String> {
+        for key in selection.options.keys().filter(|key| !is_honoured(key)) {
+            self.notice(format!("option {key} has no effect on what is read"));
+        }
+        selection.options.clone()
+    }
+
+    /// Turns the option that names one snapshot into a request, so that it wins over the table's own options.
+    fn request_of(&self, options: &mut BTreeMap<String, String>) -> Result<Option<PinRequest>> {
+        let Some(key) = choosing(options) else { return Ok(None) };
+        let Some(value) = options.get(key).cloned() else { return Ok(None) };
+        let number = || {
+            value.trim().parse::<i64>().map_err(|_| {
+                Error::invalid(format!("'{value}' is no number")).with_code("BadOption").with_context("option", key)
+            })
+        };
+        let request = match key {
+            "scan.snapshot-id" => PinRequest::SnapshotId(number()?),
+            "scan.tag-name" => PinRequest::Tag(value.clone()),
+            "scan.timestamp-millis" => PinRequest::TimestampMillis(number()?),
+            "scan.timestamp" => PinRequest::TimestampMillis(
+                parse_timestamp(&value, &self.zone).map_err(|e| e.with_context("option", key))?,
+            ),
+            "scan.watermark" => PinRequest::Watermark(number()?),
+            "scan.version" => PinRequest::Version(value.clone()),
+            _ => return Ok(None),
+        };
+        // a mode beside it has to agree; the pin checks that
+        if !options.contains_key("scan.mode") {
+            options.remove(key);
+            return Ok(Some(request));
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,37 @@
+//! `sys.all_table_options`: the options of every table, its path among them.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+
+use super::all;
+use crate::error::Result;
+use crate::sql::cells::{self, Cell, Kind};
+use crate::sql::statement::Statement;
+
+pub(super) fn schema() -> SchemaRef {
+    cells::schema(&[
+        ("database_name", Kind::Text, true),
+        ("table_name", Kind::Text, true),
+        ("key", Kind::Text, true),
+        ("value", Kind::Text, true),
+    ])
+}
+
+pub(super) async fn rows(statement: Arc<Statement>) -> Result<RecordBatch> {
+    let mut rows = Vec::new();
+    for (database, table) in all(statement.warehouse()).await? {
+        let mut options = table.latest_schema().await?.options.clone();
+        options.entry("path".to_string()).or_insert_with(|| table.root().to_string());
+        for (key, value) in options {
+            rows.push(vec![
+                Cell::text(&database),
+                Cell::text(&table.ident().table),
+                Cell::text(key),
+                Cell::text(value),
+            ]);
+        }
+    }
+    cells::batch(&schema(), &rows)
+}

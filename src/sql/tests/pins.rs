@@ -1,0 +1,150 @@
+//! Pins of a session: what is said about them, what holds them, and the rows they mark.
+
+use super::*;
+
+/// A result by its columns.
+async fn columns(session: &Session, sql: &str) -> Vec<BTreeMap<String, String>> {
+    let result = session.run_one(sql).await.unwrap_or_else(|e| panic!("{sql}: {e:?}"));
+    let names: Vec<String> = result.schema.fields().iter().map(|f| f.name().clone()).collect();
+    let (rows, _) = all(result).await;
+    rows.into_iter().map(|row| names.iter().cloned().zip(row).collect()).collect()
+}
+
+fn consumer(table: &TableBuilder, name: &str, next: i64) {
+    let folder = table.root().join("consumer");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join(format!("consumer-{name}")), format!("{{\"nextSnapshot\": {next}}}")).unwrap();
+}
+
+#[tokio::test]
+async fn pins_tell_who_holds_them_and_what_became_of_them() {
+    let (dir, mut table) = three_snapshots();
+    let session = session_of(&dir).await;
+    rows(&session, "SET TIME ZONE '+08:00'").await;
+    assert!(columns(&session, "SHOW PINS").await.is_empty());
+    rows(&session, "PIN TABLE t AT (VERSION => 2)").await;
+    let pinned = columns(&session, "SHOW PINS").await.remove(0);
+    let expected = [
+        ("table", "pay.t"),
+        ("branch", "main"),
+        ("snapshot_id", "2"),
+        ("user", "builder"),
+        ("kind", "APPEND"),
+        ("commit_time", "2026-04-16 09:01:00.000 +08:00"),
+        ("watermark", "NULL"),
+        ("expires_about", "NULL"),
+        ("retained_by", "newest 10"),
+        ("state", "ok"),
+        ("pinned_as", "v2"),
+        ("note", "after 9 more commits, and none came for long"),
+    ];
+    for (column, value) in expected {
+        assert_eq!(pinned[column], value, "{column}");
+    }
+    let names = session.run_one("SHOW PINS").await.unwrap().schema;
+    let names: Vec<&str> = names.fields().iter().map(|f| f.name().as_str()).collect();
+    let known =
+        "table branch snapshot_id uuid user identifier kind commit_time watermark age expires_about retained_by state";
+    assert_eq!(names[..13].join(" "), known);
+
+    consumer(&table, "late", 2);
+    table.tag("eod", 2).unwrap();
+    let held = columns(&session, "SHOW PINS").await.remove(0);
+    assert_eq!(held["retained_by"], "tag eod, consumer late, newest 10");
+    assert_eq!(held["note"], "tag 'eod' holds it until somebody deletes the tag");
+    std::fs::remove_file(table.root().join("tag/tag-eod")).unwrap();
+
+    // so many commits as to push it out, the last of them just now
+    let now = crate::storage::env::now_millis();
+    std::fs::remove_dir_all(table.root().join("consumer")).unwrap();
+    for n in 0..12 {
+        let row = FileSpec::rows(&[json!({"id": 50 + n, "v": 0})]);
+        table.commit().file(row).time_millis(now - (12 - n) * 600_000).publish().unwrap();
+    }
+    let loose = columns(&session, "SHOW PINS").await.remove(0);
+    assert_eq!((loose["retained_by"].as_str(), loose["note"].as_str()), ("NULL", "NULL"));
+    assert!(loose["expires_about"].ends_with("+08:00"), "{loose:?}");
+    let warned = session.run_one("PIN TABLE t AT (VERSION => 3)").await.unwrap();
+    assert!(warned.notices.iter().any(|n| n.contains("snapshot 3 of pay.t may be expired")), "{:?}", warned.notices);
+    let fresh = session.run_one("PIN TABLE t").await.unwrap();
+    assert!(fresh.notices.is_empty(), "{:?}", fresh.notices);
+
+    rows(&session, "PIN TABLE t AT (VERSION => 2)").await;
+    for id in [1, 2] {
+        std::fs::remove_file(table.root().join(format!("snapshot/snapshot-{id}"))).unwrap();
+    }
+    let gone = columns(&session, "SHOW PINS").await.remove(0);
+    assert_eq!(gone["state"], "expired");
+    assert!(gone["note"].contains("available 3..15"), "{gone:?}");
+    assert_eq!(code(&session, "SELECT * FROM t").await, "SnapshotExpired");
+}
+
+#[tokio::test]
+async fn live_tables_mark_the_pinned_row_and_only_under_a_pin() {
+    let (dir, table) = three_snapshots();
+    table.tag("eod", 2).unwrap();
+    table.tag("now", 3).unwrap();
+    consumer(&table, "c", 2);
+    let session = session_of(&dir).await;
+    for system in ["snapshots", "tags", "branches", "consumers"] {
+        let sql = format!("SELECT pinned FROM t${system}");
+        assert_eq!(code(&session, &sql).await, "ColumnNotFound", "{system}");
+        // nor under what other engines can say
+        rows(&session, "SET 'paimon.pay.t.scan.snapshot-id' = '2'").await;
+        assert_eq!(code(&session, &sql).await, "ColumnNotFound", "{system}");
+        rows(&session, "RESET paimon").await;
+    }
+    let plain = session.run_one("SELECT * FROM t$snapshots").await.unwrap().schema;
+    rows(&session, "PIN TABLE t AT (VERSION => 2)").await;
+    let marked = session.run_one("SELECT * FROM t$snapshots").await.unwrap().schema;
+    assert_eq!(marked.fields()[..plain.fields().len()], plain.fields()[..]);
+    assert_eq!(marked.fields().last().unwrap().name(), "pinned");
+    assert_eq!(rows(&session, "SELECT snapshot_id, pinned FROM t$snapshots").await, ["1,false", "2,true", "3,false"]);
+    assert_eq!(rows(&session, "SELECT tag_name, pinned FROM t$tags").await, ["eod,true", "now,false"]);
+    assert_eq!(rows(&session, "SELECT consumer_id FROM t$consumers WHERE pinned").await, ["c"]);
+    assert!(rows(&session, "SELECT * FROM t$branches WHERE pinned").await.is_empty());
+    let both = "SELECT snapshot_id FROM t$snapshots WHERE pinned UNION ALL SELECT count(*) FROM t";
+    assert_eq!(rows(&session, both).await, ["2", "3"]);
+    rows(&session, "UNPIN ALL").await;
+    assert_eq!(code(&session, "SELECT pinned FROM t$tags").await, "ColumnNotFound");
+}
+
+#[tokio::test]
+async fn several_tables_are_pinned_all_or_none() {
+    let (dir, mut table) = three_snapshots();
+    let spec = TableSpec::new(&[("a", "INT")]).option("bucket", "-1");
+    let mut other = TableBuilder::create(dir.path(), "pay", "log", &spec).unwrap();
+    other.append(&[json!({"a": 1})]).unwrap();
+    let session = session_of(&dir).await;
+    let pinned = async || {
+        let rows = columns(&session, "SHOW PINS").await;
+        rows.into_iter().map(|row| format!("{}@{}", row["table"], row["snapshot_id"])).collect::<Vec<_>>()
+    };
+    rows(&session, "PIN TABLE t AT (VERSION => 1)").await;
+    for (sql, expected) in [
+        ("PIN TABLES t, nowhere", "TableNotFound"),
+        ("PIN TABLES t, log VERSION AS OF 9", "SnapshotNotFound"),
+        ("PIN TABLES t AT (VERSION => 2), log AT (VERSION => 9)", "SnapshotNotFound"),
+        ("PIN TABLE t@v2 AT (VERSION => 3)", "ConflictingSelectors"),
+        ("PIN TABLE t$snapshots", "BadSelector"),
+        ("PIN TABLES t, log ALIGN ON WATERMARK TIMESTAMP '2026-04-16 10:00:00'", "NotYet"),
+        ("PIN TABLE t AT (VERSION => 2) RETAIN INTERVAL '2' HOUR", "NotYet"),
+    ] {
+        assert_eq!(code(&session, sql).await, expected, "{sql}");
+        assert_eq!(pinned().await, ["pay.t@1"], "{sql}");
+    }
+    // without a clause: what is the latest now, not what was pinned
+    rows(&session, "PIN TABLE t").await;
+    table.append(&[json!({"id": 9, "v": 9})]).unwrap();
+    assert_eq!(pinned().await, ["pay.t@3"]);
+    rows(&session, "PIN DATABASE pay AT (TIMESTAMP => '2026-04-16 01:00:00')").await;
+    assert_eq!(pinned().await, ["pay.t@1", "pay.log@1"]);
+    // options in force are those of the statement, not those of the moment of pinning
+    rows(&session, "SET 'paimon.pay.t.scan.bucket' = '7'").await;
+    assert!(rows(&session, "SELECT * FROM t").await.is_empty());
+    rows(&session, "RESET 'paimon.pay.t.scan.bucket'").await;
+    assert_eq!(rows(&session, "SELECT count(*) FROM t").await, ["2"]);
+    rows(&session, "UNPIN TABLE log").await;
+    assert_eq!(pinned().await, ["pay.t@1"]);
+    assert_eq!(code(&session, "UNPIN TABLE log").await, "NotPinned");
+}
