@@ -15,9 +15,8 @@ use crate::error::{Error, Result};
 use crate::merge::MemoryBudget;
 use crate::query::QueryEnv;
 use crate::read::{ReadColumn, ReadContext, ReadOptions, SectionHandle, section, selection};
-use crate::scan::{FileDecision, ScanKind, ScanPlan, ScanRequest, Section, SectionClass, Unit};
+use crate::scan::{FileRead, ScanKind, ScanPlan, ScanRequest, Section, SectionClass, Stage, Unit};
 use crate::snapshot::Pin;
-use crate::spec::options::MergeEngine;
 use crate::spec::text::datum_text_in;
 use crate::spec::{DataField, Datum, RowKind, Zone};
 
@@ -125,16 +124,19 @@ pub async fn account(pin: &Arc<Pin>, env: &Arc<QueryEnv>, options: &AccountingOp
     };
     let named = |partition: &[Datum]| partition_text(pin, partition, &options.zone);
     for decision in &plan.decisions {
+        // another branch has its partition, or another bucket was asked for: its rows are not of this read
+        if matches!(decision.read, FileRead::Dropped(stage) if !matches!(stage, Stage::Level | Stage::Vector)) {
+            continue;
+        }
         let key = (named(&decision.partition)?, decision.bucket.0);
         let row = units.entry(key.clone()).or_insert_with(|| AccountingRow::start(key.0, Some(key.1)));
         let rows = u64::try_from(decision.rows).map_err(|_| Error::corrupt("a file has a negative row count"))?;
         row.files += 1;
         row.raw_rows += rows;
-        if is_hidden(pin, decision) {
-            row.hidden_rows += rows;
-        } else if !decision.kept {
-            // nothing but a vector over all its rows drops a visible file when nothing is filtered
-            row.vector_deleted += rows;
+        match decision.read {
+            FileRead::Dropped(Stage::Level) => row.hidden_rows += rows,
+            FileRead::Dropped(_) => row.vector_deleted += rows,
+            FileRead::In(_) => {}
         }
     }
     let reader = Reader::new(pin, env, options)?;
@@ -161,23 +163,12 @@ pub async fn account(pin: &Arc<Pin>, env: &Arc<QueryEnv>, options: &AccountingOp
     Ok(accounting)
 }
 
-/// Whether readers skip a live file by design: level 0 under deletion vectors without merge-on-read and under
-/// first-row, and the postpone bucket.
-fn is_hidden(pin: &Pin, decision: &FileDecision) -> bool {
-    if decision.kept || !pin.schema.is_primary_key_table() {
-        return false;
-    }
-    let options = &pin.options;
-    let compacted_only = (options.deletion_vectors_enabled && !options.deletion_vectors_merge_on_read)
-        || options.merge_engine == MergeEngine::FirstRow;
-    decision.bucket.0 == -2 || (compacted_only && decision.level == 0)
-}
-
 fn check_totals(plan: &ScanPlan, units: &BTreeMap<(String, i32), AccountingRow>, accounting: &mut Accounting) {
     let raw: u64 = units.values().map(|row| row.raw_rows).sum();
     if let Some(total) = accounting.snapshot_total
         && plan.pin.fallback.is_none()
         && plan.pin.primary.is_none()
+        && plan.pin.options.scan.bucket.is_none()
         && u64::try_from(total).ok() != Some(raw)
     {
         accounting.violations.push(format!("the live files have {raw} rows, the snapshot says {total}"));
@@ -437,7 +428,75 @@ pub fn partition_text(pin: &Pin, values: &[Datum], zone: &Zone) -> Result<String
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    use serde_json::json;
+
     use super::*;
+    use crate::catalog::{Catalog, FilesystemCatalog};
+    use crate::merge::Unbounded;
+    use crate::snapshot::PinRequest;
+    use crate::spec::CommitKind;
+    use crate::testing::builder::{FileSpec, TableBuilder, TableSpec};
+    use crate::testing::golden;
+
+    /// Counts the latest snapshot under some options.
+    async fn counted(warehouse: &Path, database: &str, table: &str, options: &[(&str, &str)]) -> Accounting {
+        let catalog = FilesystemCatalog::open(&warehouse.to_string_lossy(), &BTreeMap::new()).await.unwrap();
+        let table = catalog.table(database, table).await.unwrap();
+        let options = options.iter().map(|(key, value)| ((*key).to_string(), (*value).to_string())).collect();
+        let pin = Pin::resolve(&table, PinRequest::Latest, &options).await.unwrap();
+        let options = AccountingOptions { exact: true, zone: Zone::UTC, budget: Arc::new(Unbounded) };
+        account(&pin, &QueryEnv::new(), &options).await.unwrap()
+    }
+
+    /// Raw, hidden, deleted by vectors, final.
+    fn parts(row: &AccountingRow) -> [u64; 4] {
+        [row.raw_rows, row.hidden_rows, row.vector_deleted, row.final_rows]
+    }
+
+    #[tokio::test]
+    async fn files_that_are_not_read_are_counted_for_what_they_are() {
+        let dir = tempfile::tempdir().unwrap();
+        let spec = TableSpec::new(&[("id", "INT NOT NULL"), ("v", "INT")])
+            .primary_key(&["id"])
+            .option("bucket", "2")
+            .option("deletion-vectors.enabled", "true");
+        let mut table = TableBuilder::create(dir.path(), "d", "t", &spec).unwrap();
+        let rows: Vec<_> = (0..40).map(|id| json!({"id": id, "v": id})).collect();
+        table.commit().file(FileSpec::rows(&rows).level(5)).kind(CommitKind::Compact).publish().unwrap();
+        let all = table.live_files().unwrap();
+        let (gone, half) = (&all[0].file, &all[1].file);
+        table
+            .commit()
+            .delete_positions(&gone.file_name, &(0..gone.row_count as u64).collect::<Vec<_>>())
+            .delete_positions(&half.file_name, &[0, 1])
+            .kind(CommitKind::Compact)
+            .publish()
+            .unwrap();
+        table.append(&[json!({"id": 1000, "v": 1})]).unwrap();
+        let counts = counted(dir.path(), "d", "t", &[]).await;
+        let gone = gone.row_count as u64;
+        assert_eq!(parts(&counts.total), [41, 1, gone + 2, 38 - gone]);
+        assert_eq!(counts.violations, Vec::<String>::new());
+        // one bucket asked for: the other's files are no deleted rows
+        let mut sums = [0; 4];
+        for bucket in ["0", "1"] {
+            let counts = counted(dir.path(), "d", "t", &[("scan.bucket", bucket)]).await;
+            assert_eq!(counts.violations, Vec::<String>::new());
+            assert_eq!(counts.units.len(), 1);
+            sums.iter_mut().zip(parts(&counts.total)).for_each(|(sum, part)| *sum += part);
+        }
+        assert_eq!(sums, parts(&counts.total));
+    }
+
+    #[tokio::test]
+    async fn partitions_of_another_branch_are_no_deleted_rows() {
+        // partition b is in both branches
+        let counts = counted(&golden::java_warehouse().unwrap(), "golden", "fallback_branch", &[]).await;
+        assert_eq!(parts(&counts.total), [3, 0, 0, 3]);
+        assert!(counts.partitions.iter().all(|row| parts(row) == [1, 0, 0, 1]), "{:?}", counts.partitions);
+    }
 
     #[test]
     fn the_identity_is_checked_to_the_row() {

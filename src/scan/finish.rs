@@ -3,8 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::live::Stage;
-use super::plan::{ScanPlan, Section, SectionClass, Unit};
+use super::plan::{ScanPlan, Section, SectionClass, Stage, Unit};
 use super::planner::Planner;
 use crate::snapshot::Pin;
 

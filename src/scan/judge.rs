@@ -4,7 +4,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::filters::{Conjunct, Reach};
-use super::live::{Live, Stage};
+use super::live::Live;
+use super::plan::Stage;
 use super::planner::{BucketDraft, Planner, value_of};
 use super::prune::{BoundsTable, Pruner};
 use super::sections::Draft;

@@ -4,41 +4,10 @@ use std::sync::Arc;
 
 use super::clean::is_clean;
 use super::partitions::PartitionId;
-use super::plan::{FileDecision, FileRead, Stages};
+use super::plan::{FileDecision, FileRead, Stage};
 use super::stats::{widen, widens};
 use crate::error::{Error, Result};
 use crate::spec::{BinaryRow, DataType, Datum, ManifestEntry, SnapshotId, TableSchema};
-
-/// The step that left a file out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stage {
-    Partition,
-    Level,
-    Bucket,
-    Key,
-    Value,
-    Index,
-    Vector,
-    Comparison,
-    Limit,
-}
-
-impl Stage {
-    /// Counts a file left out here.
-    pub(crate) fn count(self, stages: &mut Stages) {
-        *match self {
-            Self::Partition => &mut stages.by_partition,
-            Self::Level => &mut stages.by_level,
-            Self::Bucket => &mut stages.by_bucket,
-            Self::Key => &mut stages.by_key,
-            Self::Value => &mut stages.by_value,
-            Self::Index => &mut stages.by_index,
-            Self::Vector => &mut stages.by_vector,
-            Self::Comparison => &mut stages.by_comparison,
-            Self::Limit => &mut stages.by_limit,
-        } += 1;
-    }
-}
 
 /// Smallest and largest key of a file, in the table's types.
 pub(crate) type KeyRange = (Arc<[Datum]>, Arc<[Datum]>);
@@ -86,8 +55,8 @@ impl Live {
         let file = &self.entry.file;
         let (section, read, rule) = match (kept, &self.dropped) {
             (Some((section, class, rule)), _) => (Some(section), FileRead::In(class), rule.to_string()),
-            (None, Some((_, rule))) => (None, FileRead::Dropped, rule.to_string()),
-            (None, None) => (None, FileRead::Dropped, "not needed".to_string()),
+            (None, Some((stage, rule))) => (None, FileRead::Dropped(*stage), rule.to_string()),
+            (None, None) => (None, FileRead::Dropped(Stage::Limit), "not needed".to_string()),
         };
         FileDecision {
             file: file.file_name.clone(),

@@ -37,7 +37,7 @@ pub use incremental::automatic_changes;
 pub use manifests::{ManifestCache, index_files, live_files, manifests};
 pub use plan::{
     ChangeRange, DeletionFile, FileDecision, FileRead, PlannedFile, ScanEnv, ScanKind, ScanPlan, ScanRequest, Section,
-    SectionClass, Stages, Unit,
+    SectionClass, Stage, Stages, Unit,
 };
 pub use progress::ScanProgress;
 

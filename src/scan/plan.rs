@@ -208,11 +208,51 @@ impl Unit {
     }
 }
 
+/// The step of planning that left a file out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// The filter does not want its partition, or another branch has that partition.
+    Partition,
+    /// Readers of this kind do not see its level or bucket before it is compacted.
+    Level,
+    /// The filter's keys are in other buckets, or one bucket was asked for.
+    Bucket,
+    /// Its keys do not meet the filter.
+    Key,
+    /// Its values do not meet the filter.
+    Value,
+    /// Its file index knows no row that meets the filter.
+    Index,
+    /// Its deletion vector names every row.
+    Vector,
+    /// A comparison has the same rows of it on the other side.
+    Comparison,
+    /// The limit is reached without it.
+    Limit,
+}
+
+impl Stage {
+    /// Counts a file left out here.
+    pub(crate) fn count(self, stages: &mut Stages) {
+        *match self {
+            Self::Partition => &mut stages.by_partition,
+            Self::Level => &mut stages.by_level,
+            Self::Bucket => &mut stages.by_bucket,
+            Self::Key => &mut stages.by_key,
+            Self::Value => &mut stages.by_value,
+            Self::Index => &mut stages.by_index,
+            Self::Vector => &mut stages.by_vector,
+            Self::Comparison => &mut stages.by_comparison,
+            Self::Limit => &mut stages.by_limit,
+        } += 1;
+    }
+}
+
 /// How a file is read, or that it is not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileRead {
-    /// Not at all.
-    Dropped,
+    /// Not at all, since this step.
+    Dropped(Stage),
     /// In a section of this class.
     In(SectionClass),
 }

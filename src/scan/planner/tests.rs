@@ -147,7 +147,7 @@ async fn golden_plans_keep_what_java_keeps_or_less() {
             assert_eq!(kept, own.iter().map(|(name, _)| name.clone()).collect(), "{name}, {filter}");
             assert_eq!(found.decisions.len() as u64, found.stages.files, "{name}, {filter}");
             for decision in &found.decisions {
-                assert_eq!(decision.kept, decision.read != FileRead::Dropped);
+                assert_eq!(decision.kept, matches!(decision.read, FileRead::In(_)));
                 assert_eq!(decision.kept, decision.section.is_some());
                 assert!(!decision.rule.is_empty());
             }

@@ -72,7 +72,7 @@ pub(crate) fn rows(reports: &[ScanReport], zone: &SessionZone) -> Result<RecordB
                 Cell::Long(decision.max_sequence),
                 decision.section.map_or(Cell::Null, |section| Cell::count(section as u64)),
                 match decision.read {
-                    FileRead::Dropped => Cell::Null,
+                    FileRead::Dropped(_) => Cell::Null,
                     FileRead::In(class) => Cell::text(class.as_str()),
                 },
             ]);
