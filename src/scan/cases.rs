@@ -252,6 +252,42 @@ async fn b012_counts_are_exact_only_without_filters_on_rows() {
 }
 
 #[tokio::test]
+async fn a_diff_reads_files_whose_vectors_changed() {
+    let options = [("deletion-vectors.enabled", "true")];
+    for mut fixture in [append_table(), Fixture::keyed(&options)] {
+        let rows: Vec<Value> = (1..=3).map(|id| json!({"id": id, "v": 1})).collect();
+        fixture.table.commit().file(FileSpec::rows(&rows).level(5)).publish().unwrap();
+        let file = fixture.names()[0].clone();
+        fixture.table.commit().delete_positions(&file, &[1]).publish().unwrap();
+        fixture.table.commit().user("nothing").publish().unwrap();
+        let env = ScanEnv::default();
+        let at = |id| fixture.pin(PinRequest::SnapshotId(id));
+        let changed = plan_diff(&at(1).await, &at(2).await, &[], &env).await.unwrap();
+        assert_eq!((changed.buckets.len(), changed.common_files), (1, 0));
+        assert!(changed.buckets.iter().all(|bucket| bucket.start.is_some() && bucket.end.is_some()));
+        let same = plan_diff(&at(2).await, &at(3).await, &[], &env).await.unwrap();
+        assert_eq!((same.buckets.len(), same.common_files), (0, 1));
+    }
+}
+
+#[tokio::test]
+async fn the_changelog_of_an_overwrite_is_left_out() {
+    let mut fixture = Fixture::keyed(&[("changelog-producer", "input")]);
+    fixture.table.append(&[json!({"id": 1, "v": 1})]).unwrap();
+    let snapshot = fixture.table.append(&[json!({"id": 2, "v": 1})]).unwrap();
+    let path = fixture.table.root().join("snapshot/snapshot-2");
+    let range = ChangeRange { after: SnapshotId(0), upto: SnapshotId(2) };
+    for (kind, files) in [("APPEND", 1), ("COMPACT", 1), ("OVERWRITE", 0)] {
+        let mut json: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+        json["commitKind"] = kind.into();
+        json["changelogManifestList"] = snapshot.delta_manifest_list.as_str().into();
+        std::fs::write(&path, json.to_string()).unwrap();
+        let request = ScanRequest { kind: ScanKind::Changelog(range), ..ScanRequest::default() };
+        assert_eq!(count(&fixture.plan(request).await), files, "{kind}");
+    }
+}
+
+#[tokio::test]
 async fn b014_statistics_are_those_of_the_snapshot_read() {
     let mut fixture = append_table();
     fixture.table.append(&[json!({"id": 1, "v": null}), json!({"id": 2, "v": 1})]).unwrap();

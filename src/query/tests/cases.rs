@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use datafusion::prelude::{SessionConfig, SessionContext};
 use futures::StreamExt;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{PLAIN, WAYS, WITH_SOURCE, Way, all_ways, explain, gone, keyed, latest, register, row, rows, table, walk};
 use crate::error::Error;
 use crate::query::{LakeTable, LakeView, LakepinOptions, QueryEnv, ScanLog, Work};
 use crate::snapshot::{Pin, PinRequest};
 use crate::spec::CommitKind;
+use crate::spec::index_manifest::{decode_index_manifest, encode_index_manifest};
 use crate::testing::builder::{FileSpec, TableBuilder, TableSpec};
 
 /// Old rows in one run, newer versions above, some deleted.
@@ -298,6 +299,70 @@ async fn renamed_swapped_added_and_dropped_columns_are_found_by_id() {
     assert_eq!(all_ways(&lake, "SELECT a, b, c FROM t").await, ["20|10|y", "2|1|x"]);
     assert_eq!(all_ways(&lake, "SELECT c FROM t WHERE a = 2").await, ["x"]);
     assert_eq!(all_ways(&lake, "SELECT b FROM t WHERE c = 'x'").await, ["1"]);
+}
+
+#[tokio::test]
+async fn rows_that_a_deletion_vector_names_are_not_read() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let columns = [("id", "INT NOT NULL"), ("v", "INT")];
+    let append = TableSpec::new(&columns).option("deletion-vectors.enabled", "true");
+    let keyed = append.clone().primary_key(&["id"]).option("bucket", "1");
+    for (name, spec, wide) in [("a", &append, false), ("b", &append, true), ("c", &keyed, false), ("d", &keyed, true)] {
+        let mut table = TableBuilder::create(dir.path(), "d", name, spec).expect("creates");
+        let all: Vec<Value> = (0..70).map(|id| json!({"id": id, "v": id})).collect();
+        table.commit().file(FileSpec::rows(&all).level(5).row_group_rows(7)).publish().expect("publishes");
+        let file = table.live_files().expect("files").remove(0).file.file_name;
+        let commit = table.commit().delete_positions(&file, &[0, 3, 63, 64, 69]).kind(CommitKind::Compact);
+        if wide { commit.bitmap64() } else { commit }.publish().expect("publishes");
+        let lake = latest(dir.path(), "d", name).await.expect("pins");
+        let left: i64 = (0..70).filter(|id| ![0, 3, 63, 64, 69].contains(id)).sum();
+        assert_eq!(all_ways(&lake, "SELECT count(v), sum(v) FROM t").await, [format!("65|{left}")], "{name}");
+        assert_eq!(all_ways(&lake, "SELECT id FROM t WHERE v IN (2, 3, 62, 63)").await, ["2", "62"], "{name}");
+        assert_eq!(all_ways(&lake, "SELECT count(*) FROM t").await, ["65"], "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_vector_of_another_cardinality_is_damaged() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let spec = TableSpec::new(&[("id", "INT")]).option("deletion-vectors.enabled", "true");
+    let mut table = TableBuilder::create(dir.path(), "d", "t", &spec).expect("creates");
+    table.append(&(0..10).map(|id| json!({"id": id})).collect::<Vec<_>>()).expect("appends");
+    let file = table.live_files().expect("files").remove(0).file.file_name;
+    let snapshot = table.commit().delete_positions(&file, &[1, 2, 3]).publish().expect("publishes");
+    let name = table.root().join("manifest").join(snapshot.index_manifest.expect("an index manifest"));
+    let mut index = decode_index_manifest(&fs::read(&name).expect("reads"), "index").expect("decodes");
+    for range in index.iter_mut().flat_map(|file| file.deletion_vectors.iter_mut().flatten()) {
+        range.cardinality = Some(2);
+    }
+    fs::write(&name, encode_index_manifest(&index).expect("encodes")).expect("writes");
+    let lake = latest(dir.path(), "d", "t").await.expect("pins");
+    for way in WAYS.into_iter().chain([PLAIN]) {
+        let error = rows(&register(way, &lake), "SELECT id FROM t").await.expect_err("damaged");
+        assert!(error.to_string().contains("holds 3 rows, the index manifest says 2"), "{way:?}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn a_limit_counts_the_rows_that_vectors_leave() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let spec = TableSpec::new(&[("id", "INT")]).option("deletion-vectors.enabled", "true");
+    let mut table = TableBuilder::create(dir.path(), "d", "t", &spec).expect("creates");
+    let ids = |from: i32| -> Vec<Value> { (from..from + 10).map(|id| json!({"id": id})).collect() };
+    let mut left = 0;
+    for from in [0, 10, 20] {
+        table.append(&ids(from)).expect("appends");
+        let file = table.live_files().expect("files").pop().expect("a file").file.file_name;
+        table.commit().delete_positions(&file, &[0, 1, 2, 3, 4, 5, 6, 7]).publish().expect("publishes");
+        left += 2;
+    }
+    let lake = latest(dir.path(), "d", "t").await.expect("pins");
+    for limit in [1, 2, 3, 5, 6, 10, 30] {
+        for way in WAYS.into_iter().chain([PLAIN]) {
+            let found = rows(&register(way, &lake), &format!("SELECT id FROM t LIMIT {limit}")).await.expect("runs");
+            assert_eq!(found.len(), left.min(limit), "{way:?} LIMIT {limit}");
+        }
+    }
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use datafusion::common::Statistics;
+use datafusion::common::stats::Precision;
 use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, collect, displayable};
 use datafusion::prelude::SessionContext;
@@ -96,15 +97,16 @@ fn statistics_of(node: &Arc<dyn ExecutionPlan>) -> Arc<Statistics> {
     StatisticsContext::new().compute(node.as_ref(), &StatisticsArgs::new()).expect("statistics")
 }
 
-/// Rows of each output partition of a node, in the order they come.
-async fn by_partition(node: &Arc<dyn ExecutionPlan>, context: &SessionContext) -> Vec<String> {
-    let mut texts = Vec::new();
+/// Rows of each output partition of a node, in the order they come, and their number.
+async fn by_partition(node: &Arc<dyn ExecutionPlan>, context: &SessionContext) -> (Vec<String>, usize) {
+    let (mut texts, mut rows) = (Vec::new(), 0);
     for partition in 0..node.output_partitioning().partition_count() {
         let stream = node.execute(partition, context.task_ctx()).expect("starts");
         let batches = datafusion::physical_plan::common::collect(stream).await.expect("runs");
         texts.push(arrow::util::pretty::pretty_format_batches(&batches).expect("formats").to_string());
+        rows += batches.iter().map(arrow::array::RecordBatch::num_rows).sum::<usize>();
     }
-    texts
+    (texts, rows)
 }
 
 #[tokio::test]
@@ -153,8 +155,11 @@ async fn nodes_of_every_view_come_back_as_they_were() {
                     assert_eq!(node.schema(), back.schema(), "{what}");
                     let statistics = statistics_of(&node);
                     assert_eq!(statistics, statistics_of(&back), "{what}");
-                    known += usize::from(statistics.num_rows.get_value().is_some());
                     let here = by_partition(&node, &context).await;
+                    if let (Precision::Exact(told), None) = (statistics.num_rows, node.fetch()) {
+                        assert_eq!(told, here.1, "{what}: rows said to be exact");
+                        known += 1;
+                    }
                     // a node that another process runs is run twice when that process fails
                     assert_eq!(here, by_partition(&back, &worker).await, "{what}");
                     assert_eq!(here, by_partition(&back, &worker).await, "{what}, once more");
@@ -166,7 +171,7 @@ async fn nodes_of_every_view_come_back_as_they_were() {
     for word in ["ReadExec:", "DataSourceExec:", "limit=3", "fetch=3", "$audit_log", "$delta", "$changelog", "$ro"] {
         assert!(seen.contains(word), "no node shows {word}:\n{seen}");
     }
-    assert!(known > 20, "{known} nodes know their rows");
+    assert!(known > 10, "{known} nodes know their rows");
 }
 
 #[tokio::test]

@@ -48,15 +48,17 @@ async fn counts_and_partition_bounds_come_from_metadata() {
     let dir = tempfile::tempdir().expect("a folder");
     let spec = TableSpec::new(&[("id", "INT"), ("dt", "STRING")]).partitioned_by(&["dt"]);
     let mut table = TableBuilder::create(dir.path(), "d", "t", &spec).expect("creates");
-    for dt in ["a", "b"] {
+    for dt in [Some("a"), Some("b"), None] {
         table.append(&(0..10).map(|id| json!({"id": id, "dt": dt})).collect::<Vec<_>>()).expect("appends");
     }
     remove_data_files(&table);
     let lake = latest(dir.path(), "d", "t").await.expect("pins");
     let context = register(WITH_SOURCE, &lake);
-    assert_eq!(rows(&context, "SELECT count(*) FROM t").await.expect("runs"), ["20"]);
-    assert_eq!(rows(&context, "SELECT min(dt), max(dt), count(*) FROM t").await.expect("runs"), ["a|b|20"]);
-    assert_eq!(rows(&context, "SELECT dt, count(*) FROM t GROUP BY dt").await.expect("runs"), ["a|10", "b|10"]);
+    assert_eq!(rows(&context, "SELECT count(*) FROM t").await.expect("runs"), ["30"]);
+    let bounds = "SELECT min(dt), max(dt), count(*), count(dt) FROM t";
+    assert_eq!(rows(&context, bounds).await.expect("runs"), ["a|b|30|20"]);
+    let groups = rows(&context, "SELECT dt, count(*) FROM t GROUP BY dt").await.expect("runs");
+    assert_eq!(groups, ["a|10", "b|10", "∅|10"]);
     assert_eq!(rows(&context, "SELECT count(*) FROM t WHERE dt > 'a'").await.expect("runs"), ["10"]);
     let plan = explain(&context, "SELECT count(*) FROM t").await;
     assert!(!plan.contains("ReadExec") && !plan.contains("DataSourceExec"), "{plan}");
