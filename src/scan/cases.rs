@@ -553,6 +553,58 @@ async fn a_comparison_reads_only_what_may_differ() {
 }
 
 #[tokio::test]
+async fn a_comparison_of_append_tables_reads_the_files_of_one_side_only() {
+    let mut fixture = append_table();
+    for id in 0..4 {
+        fixture.table.append(&[json!({"id": id, "v": 1}), json!({"id": id, "v": 2})]).unwrap();
+    }
+    let names = fixture.names();
+    // one file gone, one with a vector, one new
+    fixture
+        .table
+        .commit()
+        .remove(&names[0])
+        .delete_positions(&names[1], &[0])
+        .file(FileSpec::rows(&[json!({"id": 9, "v": 1})]))
+        .publish()
+        .unwrap();
+    let shared = common(&fixture, 4, 5).await;
+    assert_eq!(shared.len(), 2);
+    let files = async |id: i64| -> Vec<String> {
+        let request = ScanRequest { without: Some(Arc::clone(&shared)), ..ScanRequest::default() };
+        let plan = plan(&fixture.pin(PinRequest::SnapshotId(id)).await, &request, &ScanEnv::default()).await.unwrap();
+        plan.files().map(|file| file.entry.file.file_name.clone()).collect()
+    };
+    assert_eq!(files(4).await, [names[0].as_str(), names[1].as_str()]);
+    let end = files(5).await;
+    assert!(end.len() == 2 && end.contains(&names[1]) && end.iter().any(|name| !names.contains(name)), "{end:?}");
+}
+
+#[tokio::test]
+async fn a_comparison_meets_partitions_and_buckets_that_only_one_side_has() {
+    let spec = TableSpec::new(&[("id", "INT NOT NULL"), ("v", "INT"), ("p", "INT NOT NULL")])
+        .partitioned_by(&["p"])
+        .primary_key(&["p", "id"])
+        .option("bucket", "4");
+    let mut fixture = Fixture::new(spec);
+    let rows = |p: i32| (0..9).map(|id| json!({"id": id, "v": 1, "p": p})).collect::<Vec<_>>();
+    fixture.table.append(&[rows(1), rows(3)].concat()).unwrap();
+    let old: Vec<String> = fixture.table.live_files().unwrap().into_iter().map(|e| e.file.file_name).collect();
+    let gone = old.iter().take(old.len() / 2).fold(fixture.table.commit(), |commit, name| commit.remove(name));
+    gone.file(FileSpec::rows(&[rows(2), rows(4)].concat())).publish().unwrap();
+    // partition 3 is the same, 1 has gone, 2 and 4 are new
+    let shared = common(&fixture, 1, 2).await;
+    assert_eq!(shared.len(), old.len() / 2);
+    for (id, partitions) in [(1, vec![1]), (2, vec![2, 4])] {
+        let request = ScanRequest { without: Some(Arc::clone(&shared)), ..ScanRequest::default() };
+        let plan = plan(&fixture.pin(PinRequest::SnapshotId(id)).await, &request, &ScanEnv::default()).await.unwrap();
+        let mut read: Vec<Datum> = plan.units.iter().map(|unit| unit.partition[0].clone()).collect();
+        read.dedup();
+        assert_eq!(read, partitions.into_iter().map(Datum::Int).collect::<Vec<_>>(), "snapshot {id}");
+    }
+}
+
+#[tokio::test]
 async fn casts_and_long_lists_prune_without_losing_a_file() {
     let mut fixture = append_table();
     for id in 0..6 {
