@@ -230,7 +230,7 @@ impl Shell {
             Err(e) if e.kind() == io::ErrorKind::BrokenPipe && sink.may_close() => return Ok(None),
             written => written.map_err(|e| sink.error(e))?,
         }
-        closing.shown = spool.as_ref().and_then(|_| cap).map(|cap| cap as u64).filter(|cap| *cap < closing.rows);
+        closing.shown = spool.as_ref().and(cap).map(|cap| cap as u64).filter(|cap| *cap < closing.rows);
         if let Some(spool) = spool {
             self.spool = closing.shown.is_some().then_some(spool);
         }
