@@ -114,10 +114,11 @@ impl<'a> Planner<'a> {
             drop_where(&mut live, Stage::Comparison, &rule, |file| common.has(&file.entry));
         }
         let keyed = self.schema.is_primary_key_table();
+        // before the levels, so that nothing of another bucket is told as hidden
+        self.filter_scan_bucket(pin, &mut live);
         if keyed {
             self.filter_levels(pin, &mut live)?;
         }
-        self.filter_scan_bucket(pin, &mut live);
         let verdicts = self.partition_values()?;
         self.filter_buckets(pin, &mut live, &verdicts)?;
         if keyed {
