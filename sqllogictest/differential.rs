@@ -350,13 +350,21 @@ impl Plan {
             let value = if self.random.chance(25) { Value::Null } else { self.value(column.data_type, 40) };
             row.insert(column.name, value);
         }
-        if self.deletes && self.random.chance(20) {
+        if self.deletes && self.random.chance(20) && !self.java_loses_keys() {
             row.insert("_ROW_KIND".into(), "-D".into());
             if self.engine == "partial-update" {
                 self.empty_outside_groups(&mut row);
             }
         }
         Value::Object(row)
+    }
+
+    /// Two deletes of a key that has nothing else: 0.9 compacts them, where changes are looked up, into a row whose own key
+    /// column is null, and then reads another key there. We refuse such a file.
+    fn java_loses_keys(&self) -> bool {
+        self.engine == "partial-update"
+            && self.options.contains_key("fields.g.sequence-group")
+            && self.options.get("changelog-producer").is_some_and(|producer| producer == "lookup")
     }
 
     /// A delete that is the first record of its key lends the row its values today; 0.9 took NOT NULL columns only. Where
