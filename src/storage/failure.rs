@@ -110,6 +110,7 @@ pub(super) fn is_transient(error: &StoreError) -> bool {
 
 /// Whether an answer that had begun broke off. Clients of object stores make requests again by themselves, and go on with
 /// a file's bytes, but give up on a listing whose answer is cut.
+#[cfg(feature = "s3")]
 pub(super) fn is_cut_answer(error: &StoreError) -> bool {
     matches!(error, StoreError::Generic { .. }) && error.to_string().contains("response body")
 }
