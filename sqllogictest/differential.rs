@@ -60,7 +60,7 @@ async fn run(batch: u64) -> Result<Outcome, String> {
         .map_err(|e| format!("{}: {e}", oracle.display()))?;
     let refused = String::from_utf8_lossy(&output.stdout).lines().count();
     let mut failures = Vec::new();
-    let mut files = 0;
+    let (mut files, mut lost) = (0, 0);
     for (n, name) in names.iter().enumerate() {
         if !side.expected.join(name).is_dir() {
             failures.push(format!("{name}: Java made nothing: {}", String::from_utf8_lossy(&output.stdout)));
@@ -68,6 +68,7 @@ async fn run(batch: u64) -> Result<Outcome, String> {
         }
         match compare_table(&side, name).await {
             Ok(checked) => files += checked,
+            Err(message) if java_lost_a_key(&side.expected.join(name), &steps, name, &message) => lost += 1,
             Err(message) => {
                 let seed = seed().wrapping_add(batch * BATCH + n as u64);
                 let create = steps.iter().find(|s| s["op"] == "create" && s["table"] == name.as_str());
@@ -79,10 +80,31 @@ async fn run(batch: u64) -> Result<Outcome, String> {
         }
     }
     if failures.is_empty() {
-        return Ok(Outcome::Passed(format!("{} tables, {files} files, {refused} steps refused by Java", names.len())));
+        return Ok(Outcome::Passed(format!(
+            "{} tables, {files} files, {refused} steps refused by Java, {lost} tables in which Java lost a key",
+            names.len()
+        )));
     }
     let kept = work.keep();
     Err(format!("kept in {}\n{}", kept.display(), failures.join("\n")))
+}
+
+/// Two deletes of a key that has nothing else: 0.9 compacts them, where changes are looked up, into a row whose own key
+/// column is null, and shows another key there. We refuse that file. Taken for explained only where each file that
+/// differs is refused for that, and Java itself shows one key twice.
+fn java_lost_a_key(expected: &Path, steps: &[Value], table: &str, message: &str) -> bool {
+    let create = steps.iter().find(|step| step["op"] == "create" && step["table"] == table);
+    let Some(primary) = create.and_then(|step| step["primary"].as_array()) else { return false };
+    let mut failures = message.lines().filter_map(|line| line.split_once(".jsonl: ")).peekable();
+    failures.peek().is_some()
+        && failures.all(|(file, why)| {
+            let text = std::fs::read_to_string(expected.join(format!("{file}.jsonl"))).unwrap_or_default();
+            let rows: Vec<Value> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+            let key =
+                |row: &Value| primary.iter().map(|name| format!("{};", row[name.as_str().unwrap_or("")])).collect();
+            let keys: std::collections::BTreeSet<String> = rows.iter().map(key).collect();
+            why.starts_with("Corrupt[NullInNotNull]") && keys.len() < rows.len()
+        })
 }
 
 #[derive(Clone)]
@@ -350,21 +372,13 @@ impl Plan {
             let value = if self.random.chance(25) { Value::Null } else { self.value(column.data_type, 40) };
             row.insert(column.name, value);
         }
-        if self.deletes && self.random.chance(20) && !self.java_loses_keys() {
+        if self.deletes && self.random.chance(20) {
             row.insert("_ROW_KIND".into(), "-D".into());
             if self.engine == "partial-update" {
                 self.empty_outside_groups(&mut row);
             }
         }
         Value::Object(row)
-    }
-
-    /// Two deletes of a key that has nothing else: 0.9 compacts them, where changes are looked up, into a row whose own key
-    /// column is null, and then reads another key there. We refuse such a file.
-    fn java_loses_keys(&self) -> bool {
-        self.engine == "partial-update"
-            && self.options.contains_key("fields.g.sequence-group")
-            && self.options.get("changelog-producer").is_some_and(|producer| producer == "lookup")
     }
 
     /// A delete that is the first record of its key lends the row its values today; 0.9 took NOT NULL columns only. Where
