@@ -19,7 +19,6 @@ pub fn register(tests: &mut Vec<Test>) {
         B068 sequence_and_key_columns_are_not_aggregated,
         B070 the_first_row_wins_and_level_0_is_announced,
         B091 hundreds_of_runs_in_bounded_memory,
-        B108 keys_that_may_be_null_are_merged,
     );
 }
 
@@ -272,35 +271,4 @@ async fn hundreds_of_runs_in_bounded_memory(lake: Lake) -> Done {
         expect(&s, "SELECT count(v), min(k), max(k) FROM apart", &[&format!("{all}|0|{}", all - 1)]).await?;
     }
     Ok(())
-}
-
-async fn keys_that_may_be_null_are_merged(lake: Lake) -> Done {
-    let spec = TableSpec::new(&[("a", "INT"), ("b", "STRING"), ("v", "INT")])
-        .primary_key(&["a", "b"])
-        .option("bucket", "1")
-        .option("primary-key.nullable", "true");
-    let mut t = lake.table("t", &spec)?;
-    let row = |a: Value, b: Value, v: i64| json!({"a": a, "b": b, "v": v});
-    let (n, one, x) = (Value::Null, json!(1), json!("x"));
-    t.append(&[
-        row(n.clone(), n.clone(), 1),
-        row(n.clone(), x.clone(), 2),
-        row(one.clone(), n.clone(), 3),
-        row(one.clone(), x.clone(), 4),
-    ])
-    .text()?;
-    t.append(&[row(n.clone(), n.clone(), 10), row(n.clone(), x.clone(), 20), row(one.clone(), n.clone(), 30)])
-        .text()?;
-    let s = lake.session().await?;
-    expect(&s, "SELECT * FROM t", &["1|NULL|30", "1|x|4", "NULL|NULL|10", "NULL|x|20"]).await?;
-    for (condition, values) in [
-        ("a IS NULL", vec!["10", "20"]),
-        ("a IS NULL AND b IS NULL", vec!["10"]),
-        ("a = 1", vec!["30", "4"]),
-        ("b IS NOT NULL", vec!["20", "4"]),
-        ("(a IS NULL OR a = 7) AND b = 'x'", vec!["20"]),
-    ] {
-        expect(&s, &format!("SELECT v FROM t WHERE {condition}"), &values).await?;
-    }
-    expect(&s, "SELECT count(*) FROM t", &["4"]).await
 }

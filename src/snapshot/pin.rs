@@ -42,6 +42,8 @@ pub struct Pin {
     pub primary: Option<Arc<Pin>>,
     /// The table's newest schema when the pin was made; columns may be of an older one.
     pub latest_schema_id: SchemaId,
+    /// `options` as text, columns by the names of the newest schema.
+    pub(crate) newest_options: Arc<BTreeMap<String, String>>,
 }
 
 impl Pin {
@@ -134,9 +136,9 @@ impl Pin {
         let named = |error: Error| error.with_context("table", table.name());
         let mut latest_schema = table.latest_schema().await?;
         let mut tries = 0;
-        let (options, chosen) = loop {
+        let (newest_options, chosen) = loop {
             let merged = options_in_force(&latest_schema.options, dynamic_options, &request);
-            let options = Arc::new(CoreOptions::parse(&merged).map_err(named)?);
+            let options = CoreOptions::parse(&merged).map_err(named)?;
             let wanted = match &request {
                 PinRequest::Latest => request_of(&options.scan, zone).map_err(named)?,
                 given => given.clone(),
@@ -145,7 +147,7 @@ impl Pin {
             let is_newer = chosen.snapshot.as_ref().is_some_and(|snapshot| snapshot.schema_id > latest_schema.id);
             tries += 1;
             if !is_newer || tries == 3 {
-                break (options, chosen);
+                break (merged, chosen);
             }
             // the table was altered and written between the two looks
             latest_schema = table.latest_schema().await?;
@@ -157,12 +159,7 @@ impl Pin {
             }
             _ => Arc::clone(&latest_schema),
         };
-        let options = if schema.id == latest_schema.id {
-            options
-        } else {
-            let then = options_then(&options.raw, &latest_schema.fields, &schema.fields);
-            Arc::new(CoreOptions::parse(&then).map_err(named)?)
-        };
+        let options = options_of(&newest_options, &latest_schema, &schema).map_err(named)?;
         notices.extend(options.notices(&schema));
         let fingerprint = Fingerprint {
             location: table.root().clone(),
@@ -181,6 +178,7 @@ impl Pin {
             fallback: None,
             primary: None,
             latest_schema_id: latest_schema.id,
+            newest_options: Arc::new(newest_options),
         })
     }
 
@@ -263,11 +261,13 @@ impl Pin {
         zone: &SessionZone,
     ) -> Result<Arc<Self>> {
         let named = |error: Error| error.with_context("table", self.table.name());
-        let mut merged = self.table.schema(self.latest_schema_id).await?.options.clone();
+        let newest = self.table.schema(self.latest_schema_id).await?;
+        let mut merged = newest.options.clone();
         merged.extend(dynamic_options.iter().map(|(key, value)| (key.clone(), value.clone())));
         remove_positions(&mut merged);
-        let options = Arc::new(CoreOptions::parse(&merged).map_err(named)?);
-        let mut pin = Self { options, fallback: None, primary: None, ..self.clone() };
+        let options = options_of(&merged, &newest, &self.schema).map_err(named)?;
+        let newest_options = Arc::new(merged);
+        let mut pin = Self { options, newest_options, fallback: None, primary: None, ..self.clone() };
         for notice in pin.options.notices(&pin.schema) {
             if !pin.notices.contains(&notice) {
                 pin.notices.push(notice);
@@ -275,6 +275,22 @@ impl Pin {
         }
         pin.add_branches(Some(self), dynamic_options, zone).await?;
         Ok(Arc::new(pin))
+    }
+
+    /// The same state, read with another schema of its table: columns are found by their ids, options follow their
+    /// names.
+    ///
+    /// # Errors
+    /// The newest schema cannot be read; options that do not fit this one.
+    pub async fn with_schema(self: &Arc<Self>, schema: &Arc<TableSchema>) -> Result<Arc<Self>> {
+        if self.schema.id == schema.id {
+            return Ok(Arc::clone(self));
+        }
+        let newest = self.table.schema(self.latest_schema_id).await?;
+        let options = options_of(&self.newest_options, &newest, schema)
+            .map_err(|error| error.with_context("table", self.table.name()))?;
+        let schema = Arc::clone(schema);
+        Ok(Arc::new(Self { schema, options, notices: Vec::new(), ..Self::clone(self) }))
     }
 
     /// The same pin, completed by this state of its fallback or primary branch.
@@ -468,6 +484,19 @@ impl Pin {
     pub async fn explain_missing_column(&self, name: &str) -> Option<String> {
         columns::explain(self, name).await
     }
+}
+
+/// The options, given in the names of the newest schema, for a read with `schema`.
+fn options_of(
+    options: &BTreeMap<String, String>,
+    newest: &TableSchema,
+    schema: &TableSchema,
+) -> Result<Arc<CoreOptions>> {
+    let parsed = match schema.id == newest.id {
+        true => CoreOptions::parse(options),
+        false => CoreOptions::parse(&options_then(options, &newest.fields, &schema.fields)),
+    };
+    parsed.map(Arc::new)
 }
 
 /// The branch that the name of a table stands for by its own option, when it is not the main one.

@@ -272,7 +272,7 @@ async fn changes(
         ));
     }
     // the columns of a range are those of today
-    let pin = diff::with_schema(&after, table.latest_schema().await?);
+    let pin = after.with_schema(&table.latest_schema().await?).await?;
     let range = ChangeRange { after: SnapshotId(from), upto: SnapshotId(to) };
     let view = match mode {
         Mode::Delta => LakeView::Delta { range, kinds },

@@ -24,14 +24,6 @@ use crate::sql::statement::Statement;
 
 const HERE: &str = "__here";
 
-/// The pin read with another schema of its table; columns are found by their ids.
-pub(super) fn with_schema(pin: &Arc<Pin>, schema: Arc<TableSchema>) -> Arc<Pin> {
-    if pin.schema.id == schema.id {
-        return Arc::clone(pin);
-    }
-    Arc::new(Pin { schema, notices: Vec::new(), ..Pin::clone(pin) })
-}
-
 /// `paimon_diff`.
 pub(super) async fn provider(
     statement: &Arc<Statement>,
@@ -50,7 +42,7 @@ pub(super) async fn provider(
             before.schema.id, after.schema.id, schema.id
         ));
     }
-    let (before, after) = (with_schema(&before, Arc::clone(&schema)), with_schema(&after, Arc::clone(&schema)));
+    let (before, after) = (before.with_schema(&schema).await?, after.with_schema(&schema).await?);
     let condition = condition.map(|text| filter(statement, &after, &schema, text)).transpose()?;
     let compared = Compared::new(&before, &after);
     let sides = Sides { statement, before, after, compared, condition };
@@ -199,7 +191,7 @@ pub(super) async fn incremental(
     same: bool,
 ) -> Result<Arc<dyn TableProvider>> {
     let schema = after.table.latest_schema().await?;
-    let after = with_schema(&after, Arc::clone(&schema));
+    let after = after.with_schema(&schema).await?;
     let view = if kinds { LakeView::AuditLog } else { LakeView::Rows };
     let whole = statement.lake_table(Arc::clone(&after), view)?;
     if same {
@@ -211,7 +203,7 @@ pub(super) async fn incremental(
             .with_context("option", "table-read.sequence-number.enabled"));
     }
     let Some(before) = before else { return Ok(Arc::new(statement.lake_table(after, view)?)) };
-    let before = with_schema(&before, Arc::clone(&schema));
+    let before = before.with_schema(&schema).await?;
     let compared = Compared::new(&before, &after);
     let sides = Sides { statement, before, after, compared, condition: None };
     let names = || schema.fields.iter().map(|f| f.name.as_str());
