@@ -1,6 +1,6 @@
 //! The SQL suites under `cases/`, one feature a file, run by the engine of `lakepin test`.
 //!
-//! Variables: `${JAVA}` and `${PYTHON}`, the golden warehouses; `${DEMO}`, the demo warehouse; `${COPIES}`, a folder to
+//! Variables: `${JAVA}`, `${PYTHON}` and `${WRITERS}`, the golden warehouses; `${DEMO}`, the demo warehouse; `${COPIES}`, a folder to
 //! copy to. With `LAKEPIN_COMPLETE` set, results are written into the files instead of compared; read them before they
 //! are committed.
 
@@ -28,9 +28,10 @@ pub fn demo() -> Result<PathBuf, String> {
 pub fn variables() -> Result<BTreeMap<String, String>, String> {
     let java = lakepin::testing::golden::java_warehouse().map_err(|e| e.to_string())?;
     let python = lakepin::testing::golden::python_warehouse().map_err(|e| e.to_string())?;
+    let writers = lakepin::testing::golden::writers_warehouse().map_err(|e| e.to_string())?;
     let copies = Path::new(env!("CARGO_TARGET_TMPDIR")).join("copies");
     std::fs::create_dir_all(&copies).map_err(|e| e.to_string())?;
-    Ok([("JAVA", java), ("PYTHON", python), ("DEMO", demo()?), ("COPIES", copies)]
+    Ok([("JAVA", java), ("PYTHON", python), ("WRITERS", writers), ("DEMO", demo()?), ("COPIES", copies)]
         .into_iter()
         .map(|(name, path)| (name.to_string(), path.display().to_string()))
         .collect())

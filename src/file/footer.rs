@@ -3,7 +3,9 @@
 use bytes::Bytes;
 use parquet::arrow::async_reader::MetadataFetch;
 use parquet::errors::{ParquetError, Result as ParquetResult};
-use parquet::file::metadata::{FooterTail, ParquetMetaData, ParquetMetaDataReader};
+use parquet::file::metadata::{
+    ColumnChunkMetaData, FooterTail, ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData,
+};
 
 use crate::spec::parquet_footer::check_parquet_footer;
 
@@ -13,14 +15,34 @@ const FOOTER_GUESS: u64 = 64 * 1024;
 /// Bytes behind the footer: its length and the file's mark.
 const TAIL: u64 = 8;
 
-/// Fetches and decodes the footer of a file of `size` bytes, without page indexes.
+/// Fetches and decodes the footer of a file of `size` bytes, without page indexes, and without the statistics of column
+/// chunks whose nulls are not counted: parquet-mr writes such statistics for long values, and row-group pruning takes a
+/// missing count for zero, which would lose the rows of `IS NULL`.
 ///
 /// # Errors
 /// What `fetch` fails with; a footer that is torn, encrypted, nested too deeply or counts what it cannot hold.
 pub async fn load_footer(mut fetch: impl MetadataFetch, size: u64) -> ParquetResult<ParquetMetaData> {
     let bytes = footer_bytes(&mut fetch, size).await?;
     check_parquet_footer(&bytes).map_err(|error| ParquetError::General(error.message().to_string()))?;
-    ParquetMetaDataReader::decode_metadata(&bytes)
+    without_uncounted_nulls(ParquetMetaDataReader::decode_metadata(&bytes)?)
+}
+
+fn without_uncounted_nulls(footer: ParquetMetaData) -> ParquetResult<ParquetMetaData> {
+    let uncounted = |chunk: &ColumnChunkMetaData| chunk.statistics().is_some_and(|s| s.null_count_opt().is_none());
+    if !footer.row_groups().iter().flat_map(RowGroupMetaData::columns).any(uncounted) {
+        return Ok(footer);
+    }
+    let mut footer = footer.into_builder();
+    let groups = footer.take_row_groups().into_iter().map(|group| {
+        let columns = group.columns().iter().map(|chunk| match uncounted(chunk) {
+            true => chunk.clone().into_builder().clear_statistics().build(),
+            false => Ok(chunk.clone()),
+        });
+        let columns = columns.collect::<ParquetResult<Vec<_>>>()?;
+        group.into_builder().set_column_metadata(columns).build()
+    });
+    let groups = groups.collect::<ParquetResult<Vec<_>>>()?;
+    Ok(footer.set_row_groups(groups).build())
 }
 
 async fn footer_bytes(fetch: &mut impl MetadataFetch, size: u64) -> ParquetResult<Bytes> {
@@ -53,6 +75,7 @@ mod tests {
     use futures::FutureExt;
     use futures::future::BoxFuture;
     use parquet::arrow::ArrowWriter;
+    use parquet::file::statistics::Statistics;
 
     use super::*;
 
@@ -96,6 +119,34 @@ mod tests {
             let theirs = ParquetMetaDataReader::new().parse_and_finish(&Bytes::from(bytes)).unwrap();
             assert_eq!(&ours, &theirs);
         }
+    }
+
+    #[test]
+    fn statistics_without_a_count_of_nulls_are_not_used() {
+        let batch = RecordBatch::try_from_iter([
+            ("a", Arc::new(Int32Array::from(vec![Some(1), None])) as ArrayRef),
+            ("b", Arc::new(Int32Array::from(vec![1, 2])) as ArrayRef),
+        ]);
+        let batch = batch.unwrap();
+        let mut bytes = Vec::new();
+        let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), None).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+        let footer = load(bytes).unwrap();
+        let group = footer.row_group(0);
+        assert!(group.columns().iter().all(|chunk| chunk.statistics().is_some()));
+        let uncounted = Statistics::int32(Some(1), Some(1), None, None, false);
+        let columns = vec![
+            group.column(0).clone().into_builder().set_statistics(uncounted).build().unwrap(),
+            group.column(1).clone(),
+        ];
+        let group = group.clone().into_builder().set_column_metadata(columns).build().unwrap();
+        let footer = footer.into_builder().set_row_groups(vec![group]).build();
+        let kept = without_uncounted_nulls(footer.clone()).unwrap();
+        let told: Vec<bool> = kept.row_group(0).columns().iter().map(|chunk| chunk.statistics().is_some()).collect();
+        assert_eq!(told, [false, true]);
+        assert_eq!(kept.row_group(0).num_rows(), footer.row_group(0).num_rows());
+        assert_eq!(kept.file_metadata(), footer.file_metadata());
     }
 
     #[test]

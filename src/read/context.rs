@@ -12,7 +12,7 @@ use super::parts::SectionSamples;
 use crate::error::{Error, Result};
 use crate::file::FileEnv;
 use crate::merge::{MemoryBudget, MergeRules, SectionSelection};
-use crate::scan::{ScanKind, Section, Unit};
+use crate::scan::{PlannedFile, ScanKind, Section, Unit};
 use crate::snapshot::Pin;
 use crate::spec::arrow_types::arrow_field;
 use crate::spec::zone::Zone;
@@ -160,6 +160,15 @@ impl SectionHandle {
             selection: OnceFlight::default(),
             samples: OnceFlight::default(),
         })
+    }
+
+    /// A file of the section by its run and its place there.
+    ///
+    /// # Errors
+    /// There is no such file: a fault of ours.
+    pub fn file(&self, run: usize, at: usize) -> Result<&Arc<PlannedFile>> {
+        let files = self.section.runs.get(run);
+        files.and_then(|files| files.get(at)).ok_or_else(|| Error::internal("the section has no such file"))
     }
 
     /// Its selection, when that has been computed.

@@ -36,5 +36,5 @@ mod stretch;
 pub use context::{ReadCaches, ReadColumn, ReadContext, ReadCounters, ReadOptions, SectionHandle};
 pub use merged::part;
 pub use parts::SectionPart;
-pub use section::{RowStream, changes, constant_rows, file, is_merged, live_mask, section};
+pub use section::{RowStream, constant_rows, file, is_merged, live_mask, section};
 pub use selection::selection;

@@ -50,12 +50,7 @@ pub fn is_merged(section: &Section, keep_deletes: bool) -> bool {
 pub fn file(context: &Arc<ReadContext>, handle: &Arc<SectionHandle>, run: usize, at: usize) -> RowStream {
     let (context, handle) = (Arc::clone(context), Arc::clone(handle));
     stream::once(async move {
-        let planned = handle
-            .section
-            .runs
-            .get(run)
-            .and_then(|files| files.get(at))
-            .ok_or_else(|| Error::internal("the section has no such file"))?;
+        let planned = handle.file(run, at)?;
         let live = live_of(&context, &handle, planned, run, at).await?;
         let drop_retracts = must_drop_retracts(&context, handle.section.class);
         if !drop_retracts && is_constant(&context) {
@@ -75,11 +70,6 @@ pub fn file(context: &Arc<ReadContext>, handle: &Arc<SectionHandle>, run: usize,
     .boxed()
 }
 
-/// The rows of a section of a change read: as they lie in the files, with their kinds where those are asked for.
-pub fn changes(context: &Arc<ReadContext>, handle: &Arc<SectionHandle>) -> RowStream {
-    section(context, handle)
-}
-
 /// The rows of one file of a section that are rows of the result, by physical position; None: all. For readers that
 /// open the file themselves.
 pub async fn live_mask(
@@ -88,12 +78,7 @@ pub async fn live_mask(
     run: usize,
     at: usize,
 ) -> Result<Option<BooleanBuffer>> {
-    let planned = handle
-        .section
-        .runs
-        .get(run)
-        .and_then(|files| files.get(at))
-        .ok_or_else(|| Error::internal("the section has no such file"))?;
+    let planned = handle.file(run, at)?;
     let live = live_of(context, handle, planned, run, at).await?;
     let live = if must_drop_retracts(context, handle.section.class) {
         Some(added_rows(context, planned, live).await?)

@@ -12,9 +12,7 @@ use datafusion::logical_expr::expr::InList;
 use datafusion::logical_expr::{Expr, col, lit};
 use serde_json::{Value, json};
 
-use super::{
-    ChangeRange, CommonFiles, ScanEnv, ScanKind, ScanPlan, ScanRequest, SectionClass, automatic_changes, plan,
-};
+use super::{ChangeRange, CommonFiles, ScanEnv, ScanKind, ScanPlan, ScanRequest, SectionClass, plan};
 use crate::error::Result;
 use crate::snapshot::{Pin, PinRequest, Table, TableIdent};
 use crate::spec::index_manifest::{decode_index_manifest, encode_index_manifest};
@@ -148,9 +146,7 @@ async fn b007_changes_of_a_table_with_vectors_are_those_of_level_0() {
     fixture.table.append(&[json!({"id": 1, "v": 2}), json!({"id": 3, "v": 1})]).unwrap();
     assert_eq!(count(&fixture.plan(ScanRequest::default()).await), 0, "hidden by design");
     let range = |after, upto| ChangeRange { after: SnapshotId(after), upto: SnapshotId(upto) };
-    let pin = fixture.pin(PinRequest::Latest).await;
-    let kind = automatic_changes(&pin.options, range(0, 2));
-    assert_eq!(kind, ScanKind::Delta(range(0, 2)));
+    let kind = ScanKind::Delta(range(0, 2));
     let plan = fixture.plan(ScanRequest { kind, ..ScanRequest::default() }).await;
     assert_eq!(plan.files().map(|file| file.physical_rows()).sum::<u64>(), 4);
     assert_eq!(plan.files().map(|file| file.snapshot.unwrap().0).collect::<Vec<_>>(), [1, 2]);

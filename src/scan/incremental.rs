@@ -6,11 +6,10 @@
 
 use std::sync::Arc;
 
-use super::plan::{ChangeRange, ScanKind};
+use super::plan::ScanKind;
 use crate::error::{Error, ErrorKind, Result};
 use crate::snapshot::{Pin, Table};
-use crate::spec::options::ChangelogProducer;
-use crate::spec::{CommitKind, CoreOptions, Snapshot, SnapshotId};
+use crate::spec::{CommitKind, Snapshot, SnapshotId};
 
 /// A manifest list of changes and the snapshot it belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,14 +18,6 @@ pub(crate) struct ChangeList {
     pub(crate) list: String,
     /// Its bytes, where the snapshot says so.
     pub(crate) size: Option<u64>,
-}
-
-/// Where changes are taken from when nothing is said: the changelog if the table makes one, else the deltas.
-pub fn automatic_changes(options: &CoreOptions, range: ChangeRange) -> ScanKind {
-    match options.changelog_producer {
-        ChangelogProducer::None => ScanKind::Delta(range),
-        _ => ScanKind::Changelog(range),
-    }
 }
 
 /// The lists of a range, oldest first.

@@ -33,7 +33,6 @@ mod vectors;
 
 pub use common::CommonFiles;
 pub use filters::exact_filters;
-pub use incremental::automatic_changes;
 pub use manifests::{ManifestCache, index_files, live_files, manifests};
 pub use plan::{
     ChangeRange, DeletionFile, FileDecision, FileRead, PlannedFile, ScanEnv, ScanKind, ScanPlan, ScanRequest, Section,

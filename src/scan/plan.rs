@@ -203,7 +203,7 @@ pub struct Unit {
 impl Unit {
     /// The order of units in a plan: by partition, then by bucket.
     pub(super) fn place_cmp(&self, other: &Self) -> Ordering {
-        let values = self.partition.iter().zip(other.partition.iter()).map(|(one, other)| one.key_cmp(other));
+        let values = self.partition.iter().zip(other.partition.iter()).map(|(one, other)| one.total_cmp(other));
         values.fold(Ordering::Equal, Ordering::then).then(self.bucket.cmp(&other.bucket))
     }
 }

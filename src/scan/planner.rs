@@ -41,6 +41,8 @@ pub(crate) struct Planner<'a> {
     env: &'a ScanEnv,
     /// Whether files are sorted by key, so that their smallest and largest keys bound the first key column.
     pub(super) sorted_by_key: bool,
+    /// No other branch gives partitions.
+    alone: bool,
     /// Schema the rows are read with.
     pub(super) schema: Arc<TableSchema>,
     pub(super) filters: Filters,
@@ -75,6 +77,7 @@ impl<'a> Planner<'a> {
             request,
             env,
             sorted_by_key: true,
+            alone: pin.fallback.is_none() && pin.primary.is_none(),
             schema: Arc::clone(&pin.schema),
             filters: Filters::try_new(&request.filters, &pin.schema)?,
             partitions: Partitions::try_new(&pin.schema, request.config.clone())?,
@@ -201,7 +204,10 @@ impl<'a> Planner<'a> {
         metas: Vec<ManifestFileMeta>,
     ) -> Result<Vec<Manifest>> {
         self.stages.manifests += metas.len() as u64;
-        let filter = ManifestFilter::try_new(&self.filters, &self.schema, &pin.options, self.request.kind)?;
+        let mut filter = ManifestFilter::try_new(&self.filters, &self.schema, &pin.options, self.request.kind)?;
+        if !self.alone {
+            filter = filter.of_all_partitions();
+        }
         let wanted = filter.keep(&metas, &self.partitions)?;
         let pruned = wanted.iter().filter(|keep| !**keep).count() as u64;
         self.stages.manifests_pruned += pruned;

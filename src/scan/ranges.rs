@@ -41,6 +41,12 @@ impl<'a> ManifestFilter<'a> {
         Ok(Self { schema, partition, bucket: options.scan.bucket, level })
     }
 
+    /// Keeps the manifests of every bucket and level: where another branch gives the partitions that this one lacks, it
+    /// must be known which those are.
+    pub(crate) fn of_all_partitions(self) -> Self {
+        Self { bucket: None, level: None, ..self }
+    }
+
     /// For each manifest whether it may name a wanted file.
     pub(crate) fn keep(&self, metas: &[ManifestFileMeta], partitions: &Partitions) -> Result<Vec<bool>> {
         let within = |wanted: Option<i32>, low: Option<i32>, high: Option<i32>| match wanted {

@@ -9,9 +9,10 @@
 //! | `catalog`, `planner`, `view` | how DataFusion meets it |
 //! | `plain` | statements that reach DataFusion without us: still one snapshot for each table |
 //! | `identifiers` | unquoted names |
-//! | `timestamps` | literals with more digits than a column |
+//! | `operands`, `timestamps` | operands that would lose digits when they are brought to one type |
 //! | `settings` | what a session remembers |
 //! | `parameters` | values for `$name` |
+//! | `prepared` | PREPARE and EXECUTE |
 //! | `limits` | what a statement may read |
 //! | `statements/` | `PIN`, `SHOW`, `DESCRIBE`, `EXPLAIN FILES`, refusals |
 //! | `system_tables/`, `functions/` | `t$name`, `paimon_…()` |
@@ -26,10 +27,12 @@ mod identifiers;
 mod limits;
 mod memory;
 mod names;
+mod operands;
 mod parameters;
 mod place;
 mod plain;
 mod planner;
+mod prepared;
 mod result;
 mod rewrite;
 mod selector;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use datafusion::sql::sqlparser::tokenizer::{Span, Token, TokenWithSpan};
 
-use super::tokens::{is_word, mark, string, tokenize, word};
+use super::tokens::{mark, string, tokenize, word};
 use crate::error::{Error, Result};
 
 /// The tokens of a statement with parameters replaced. With `all`, one without a value is an error.
@@ -14,10 +14,6 @@ pub(crate) fn bind(
     values: &BTreeMap<String, String>,
     all: bool,
 ) -> Result<Vec<TokenWithSpan>> {
-    // a prepared statement gets its values from EXECUTE
-    if is_word(tokens.first(), "PREPARE") {
-        return Ok(tokens);
-    }
     let mut bound = Vec::with_capacity(tokens.len());
     for token in tokens {
         let Token::Placeholder(name) = &token.token else {
@@ -115,6 +111,5 @@ mod tests {
         assert_eq!(error.code(), "ParameterMissing");
         assert_eq!(error.context(), [("line", "2".to_string()), ("column", "2".to_string())]);
         assert!(error.hint().unwrap().ends_with("known: $day"), "{error}");
-        assert_eq!(bound("prepare p as select $1", &[]).unwrap(), "prepare p as select $1");
     }
 }

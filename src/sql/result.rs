@@ -66,6 +66,8 @@ pub struct Scanned {
     pub bytes: u64,
     /// Files that readers of this view do not see by design: level 0 where only compacted rows are final.
     pub hidden_files: u64,
+    /// Whether a `t$ro` view is among what is read: rows of compacted files only.
+    pub read_optimized: bool,
 }
 
 /// The answer to one statement.

@@ -1,14 +1,15 @@
 //! A session: a current database, settings and pins, and the statements run in it.
 
+mod commands;
 mod lookups;
+mod own_names;
 mod pins;
 
 use std::collections::BTreeMap;
-use std::path::{Component, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use arrow::array::{AsArray, RecordBatch};
+use arrow::array::RecordBatch;
 use arrow::datatypes::Schema;
 use datafusion::catalog::TableProvider;
 use datafusion::dataframe::DataFrame;
@@ -16,37 +17,36 @@ use datafusion::execution::config::SessionConfig as EngineConfig;
 use datafusion::execution::context::SessionContext;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::{SessionState, SessionStateBuilder, TaskContext};
-use datafusion::logical_expr::{DdlStatement, LogicalPlan, SetVariable, Statement as PlanStatement, TableType};
+use datafusion::logical_expr::{DdlStatement, LogicalPlan, SetVariable, Statement as PlanStatement};
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::execute_stream;
 use datafusion::physical_plan::placeholder_row::PlaceholderRowExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::{execute_stream, projection::ProjectionExec};
 use datafusion::sql::parser::Statement as DfStatement;
-use datafusion::sql::sqlparser::ast::{Expr as SqlExpr, ObjectName, Set, Statement as SqlStatement, TableFactor};
+use datafusion::sql::sqlparser::ast::{Expr as SqlExpr, Set, Statement as SqlStatement, TableFactor};
 use datafusion::sql::sqlparser::tokenizer::TokenWithSpan;
 use futures::{StreamExt, TryStreamExt, stream};
 
 use super::catalog::LakeCatalog;
 use super::constant::text;
 use super::limits;
-use super::names::TableName;
 use super::parameters::bind;
+use super::prepared::Step;
 use super::result::{PinLine, Scanned, StatementKind, StatementResult, Timing};
-use super::settings::{OptionName, Settings};
+use super::settings::Settings;
 use super::statement::{Statement, zone_of};
-use super::statements::{self, Command, describe, explain_files, parts, pin, refuse, show};
+use super::statements::{self, Command, pin, refuse};
 use super::system_tables;
 use super::tokens::{self, StatementText};
 use super::travel;
 use super::view::SqlView;
 use super::warehouse::Warehouse;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::query::work::{Work, scans};
 use crate::query::{LakepinOptions, ScanLog, ScanReport, yielding};
-use crate::scan::ScanProgress;
+use crate::scan::{ScanKind, ScanProgress};
 use crate::snapshot::SessionZone;
 use crate::snapshot::nearest::known_names;
-use crate::storage::env::now_millis;
 
 /// How a session starts.
 #[derive(Debug, Clone)]
@@ -267,7 +267,11 @@ impl Session {
     /// One statement as a DataFrame of the caller's session.
     pub(crate) async fn frame(&self, sql: &str) -> Result<DataFrame> {
         let mut notices = Vec::new();
-        match statements::parse(self.bound(one(sql)?, false)?, &mut notices)? {
+        let tokens = match self.settings().prepared.step(one(sql)?)? {
+            Step::Run(tokens) => self.bound(tokens, false)?,
+            Step::Done(_) => return Ok(self.context.read_empty()?),
+        };
+        match statements::parse(tokens, &mut notices)? {
             Command::Statement(statement) => {
                 let run = self.begin(ScanLog::new(), notices)?;
                 match self.plan(&run, *statement).await? {
@@ -297,7 +301,11 @@ impl Session {
 
     async fn execute(&self, tokens: Vec<TokenWithSpan>, progress: Arc<ScanProgress>) -> Result<StatementResult> {
         let mut notices = Vec::new();
-        match statements::parse(self.bound(tokens, true)?, &mut notices)? {
+        let tokens = match self.settings().prepared.step(tokens)? {
+            Step::Run(tokens) => self.bound(tokens, true)?,
+            Step::Done(word) => return Ok(self.done(word, Vec::new(), notices)),
+        };
+        match statements::parse(tokens, &mut notices)? {
             Command::Statement(statement) => {
                 let run = self.begin(ScanLog::watched(progress), notices)?;
                 match self.plan(&run, *statement).await? {
@@ -426,162 +434,6 @@ impl Session {
         })
     }
 
-    /// Carries out a statement that is ours alone.
-    async fn command(
-        &self,
-        command: Command,
-        notices: Vec<String>,
-        progress: Arc<ScanProgress>,
-    ) -> Result<StatementResult> {
-        let run = self.begin(ScanLog::watched(Arc::clone(&progress)), notices)?;
-        let batch = match command {
-            Command::Statement(_) => return Err(Error::internal("a plain statement came as a command")),
-            Command::ExplainFiles(statement) => {
-                return self.explain_files(*statement, run.statement.notices(), progress).await;
-            }
-            Command::Pin(command) => return self.pin(&run, command).await,
-            Command::Unpin(target) => return self.unpin(&run, target).await,
-            Command::ShowPins => {
-                let held: Vec<_> = self.settings().pins.read().values().cloned().collect();
-                pin::show(&held, run.statement.zone(), now_millis()).await?
-            }
-            Command::ShowDatabases { like } => show::databases(&self.databases().await?, like.as_deref())?,
-            Command::ShowTables { database, like } => self.show_tables(database, like.as_deref()).await?,
-            Command::ShowPartitions(factor) => return self.show_partitions(&run, factor).await,
-            Command::ShowCreateTable(factor) => {
-                let provider = self.relation(&run, factor).await?;
-                let lake = provider.downcast_ref::<crate::query::LakeTable>();
-                match (lake, provider.get_table_definition()) {
-                    (Some(table), _) => describe::create_table(table.pin())?,
-                    (None, Some(text)) => describe::create_view(text)?,
-                    (None, None) => {
-                        return Err(Error::invalid("only tables of the warehouse have a CREATE TABLE statement")
-                            .with_code("TableNotFound"));
-                    }
-                }
-            }
-            Command::Describe(factor) => describe::columns(&self.relation(&run, factor).await?)?,
-            Command::Use(name) => {
-                let database = self.database_of(&name)?;
-                check_database(&self.warehouse, &database).await?;
-                self.context.state_ref().write().config_mut().options_mut().catalog.default_schema = database;
-                return Ok(self.done("USE", Vec::new(), run.statement.notices()));
-            }
-            Command::SetOption { name, value } => {
-                let name = self.option_name(&run, &name).await?;
-                self.settings().set_option(name, Some(&value));
-                return Ok(self.done("SET", Vec::new(), run.statement.notices()));
-            }
-            Command::ResetOption(Some(name)) => {
-                // the table may be gone meanwhile
-                let name = self.option_name(&run, &name).await.or_else(|_| OptionName::parse(&name))?;
-                self.settings().set_option(name, None);
-                return Ok(self.done("RESET", Vec::new(), run.statement.notices()));
-            }
-            Command::ResetOption(None) => {
-                self.settings().reset_options();
-                return Ok(self.done("RESET", Vec::new(), run.statement.notices()));
-            }
-            Command::ShowOption(name) => {
-                use super::cells::{Cell, Kind, batch, schema};
-                let schema = schema(&[("name", Kind::Text, true), ("value", Kind::Text, false)]);
-                let value = self.settings().option(&self.option_name(&run, &name).await?);
-                batch(&schema, &[vec![Cell::text(&name), Cell::opt_text(value)]])?
-            }
-        };
-        Ok(rows(batch, run.lines(false), run.notices()))
-    }
-
-    /// An option by its full name; the table in it has to be there, or the option would silently do nothing.
-    async fn option_name(&self, run: &Run, name: &str) -> Result<OptionName> {
-        let mut name = OptionName::parse(name)?;
-        if let Some((database, table)) = &name.table {
-            let ident = run.statement.table(database, table).await?.ident().clone();
-            name.table = Some((ident.database, ident.table));
-        }
-        Ok(name)
-    }
-
-    async fn explain_files(
-        &self,
-        statement: DfStatement,
-        notices: Vec<String>,
-        progress: Arc<ScanProgress>,
-    ) -> Result<StatementResult> {
-        let run = self.begin(ScanLog::explaining_files(progress), notices)?;
-        let Planned::Query(plan) = self.plan(&run, statement).await? else {
-            return Err(Error::invalid("EXPLAIN FILES takes a query").with_code("Syntax"));
-        };
-        run.state.create_physical_plan(&plan).await?;
-        let batch = explain_files::rows(&run.statement.log().reports(), run.statement.zone())?;
-        Ok(rows(batch, run.lines(false), run.notices()))
-    }
-
-    async fn show_tables(&self, database: Option<ObjectName>, like: Option<&str>) -> Result<RecordBatch> {
-        let database = match database {
-            Some(name) => self.database_of(&name)?,
-            None => self.database(),
-        };
-        let mut tables: Vec<(String, &str)> = Vec::new();
-        match self.warehouse.catalog().list_tables(&database).await {
-            Ok(names) => tables.extend(names.into_iter().map(|name| (name, "table"))),
-            Err(error) if database == system_tables::GLOBAL_DATABASE && error.kind() == ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
-        }
-        if database == system_tables::GLOBAL_DATABASE {
-            let global = system_tables::global_tables(&self.warehouse);
-            tables.extend(global.into_iter().map(|name| (name.to_string(), "table")));
-        }
-        for name in self.settings().local_names(&database) {
-            let view = self.settings().local(&database, &name).is_some_and(|t| t.table_type() == TableType::View);
-            tables.push((name, if view { "view" } else { "temporary" }));
-        }
-        tables.sort();
-        show::tables(&database, &tables, like)
-    }
-
-    async fn show_partitions(&self, run: &Run, factor: TableFactor) -> Result<StatementResult> {
-        let mut factor = factor;
-        if let TableFactor::Table { name, .. } = &mut factor
-            && let Some(last) = name.0.last_mut()
-            && let datafusion::sql::sqlparser::ast::ObjectNamePart::Identifier(identifier) = last
-        {
-            let (base, suffix) = match super::names::split_selector(&identifier.value) {
-                Some((base, suffix)) => (base.to_string(), format!("@{suffix}")),
-                None => (identifier.value.clone(), String::new()),
-            };
-            if TableName::parse(&base).system.is_some() {
-                return Err(Error::invalid("a system table has no partitions").with_code("TableNotFound"));
-            }
-            let base = if identifier.quote_style.is_some() { base } else { base.to_lowercase() };
-            identifier.value = format!("{base}$partitions{suffix}");
-            identifier.quote_style = Some('"');
-        }
-        let provider = self.relation(run, factor).await?;
-        let physical = provider.scan(&run.state, None, &[], None).await?;
-        let columns = ["partition", "record_count", "file_size_in_bytes", "file_count", "last_update_time"];
-        let schema = physical.schema();
-        let wanted = columns
-            .iter()
-            .map(|name| {
-                let index = schema.index_of(name)?;
-                let column = datafusion::physical_expr::expressions::Column::new(name, index);
-                Ok((Arc::new(column) as Arc<dyn datafusion::physical_plan::PhysicalExpr>, (*name).to_string()))
-            })
-            .collect::<Result<Vec<_>>>()?;
-        let plan = ProjectionExec::try_new(wanted, physical)?;
-        let stream = execute_stream(Arc::new(plan), Arc::new(TaskContext::from(&run.state)))?;
-        let batches: Vec<RecordBatch> = stream.try_collect().await?;
-        let batch = match batches.into_iter().next() {
-            Some(batch) => batch,
-            None => return Err(Error::internal("the partitions came without a batch")),
-        };
-        if batch.column(0).as_string::<i32>().iter().any(|p| p == Some("")) {
-            return Err(Error::invalid("the table is not partitioned").with_code("NotPartitioned"));
-        }
-        Ok(rows(batch, run.lines(false), run.notices()))
-    }
-
     /// The relation a table factor names, at what it says.
     async fn relation(&self, run: &Run, factor: TableFactor) -> Result<Arc<dyn TableProvider>> {
         let plan = run.statement.relation(&run.state, factor).await?;
@@ -606,103 +458,6 @@ impl Session {
             plan: None,
         }
     }
-
-    /// Database and table a name of ours stands for; None in another catalog.
-    fn in_warehouse(&self, name: &ObjectName) -> Option<(String, String)> {
-        let state = self.context.state_ref();
-        let state = state.read();
-        let catalog = &state.config_options().catalog;
-        match parts(name).as_slice() {
-            [table] if catalog.default_catalog == self.catalog_name => {
-                Some((catalog.default_schema.clone(), table.clone()))
-            }
-            [database, table] if catalog.default_catalog == self.catalog_name => {
-                Some((database.clone(), table.clone()))
-            }
-            [named, database, table] if *named == self.catalog_name => Some((database.clone(), table.clone())),
-            _ => None,
-        }
-    }
-
-    fn table_name(&self, name: &ObjectName) -> Result<(String, String)> {
-        self.in_warehouse(name).ok_or_else(|| {
-            Error::invalid(format!("{name} is no table of the warehouse"))
-                .with_code("TableNotFound")
-                .with_hint(format!("write {}.DATABASE.TABLE", self.catalog_name))
-        })
-    }
-
-    fn database_of(&self, name: &ObjectName) -> Result<String> {
-        match parts(name).as_slice() {
-            [database] => Ok(database.clone()),
-            [catalog, database] if *catalog == self.catalog_name => Ok(database.clone()),
-            _ => Err(Error::not_found(format!("{name} is no database of the warehouse")).with_code("DatabaseNotFound")),
-        }
-    }
-
-    /// Whether a name stands for something that is not the warehouse's.
-    fn is_local(&self, name: &ObjectName) -> bool {
-        match self.in_warehouse(name) {
-            Some((database, table)) => self.settings().local(&database, &table).is_some(),
-            None => true,
-        }
-    }
-
-    /// A name for a view must not hide a table.
-    async fn check_free(&self, run: &Run, database: &str, name: &str, replace: bool, if_not: bool) -> Result<()> {
-        let taken = |what: &str| {
-            Error::invalid(format!("there is a {what} {database}.{name} already"))
-                .with_code("TableExists")
-                .with_hint("choose another name")
-        };
-        match run.statement.table(database, name).await {
-            Ok(_) => return Err(taken("table")),
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
-        }
-        if !replace && !if_not && self.settings().local(database, name).is_some() {
-            return Err(taken("view or temporary table").with_hint("use CREATE OR REPLACE VIEW, or drop it first"));
-        }
-        Ok(())
-    }
-
-    /// Copies go anywhere but into the warehouse.
-    fn check_copy(&self, target: &str) -> Result<()> {
-        let inside = match (local_path(target), local_path(self.warehouse.url())) {
-            (Some(target), Some(own)) => target.starts_with(own),
-            (None, None) => {
-                let own = self.warehouse.url().trim_end_matches('/');
-                target.strip_prefix(own).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-            }
-            _ => false,
-        };
-        if inside {
-            return Err(Error::unsupported("COPY would write into the warehouse, and writing comes later")
-                .with_code("ReadOnly")
-                .with_hint("choose a target outside of it"));
-        }
-        Ok(())
-    }
-}
-
-/// The place on the local disk that a path or URL names, links followed as far as it exists; None for other stores.
-fn local_path(text: &str) -> Option<PathBuf> {
-    let path = match text.contains("://") {
-        true => url::Url::parse(text).ok().filter(|url| url.scheme() == "file")?.to_file_path().ok()?,
-        false => std::path::absolute(text).ok()?,
-    };
-    let mut plain = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::ParentDir => drop(plain.pop()),
-            part => plain.push(part),
-        }
-    }
-    let known = plain.ancestors().find_map(|known| Some((known, known.canonicalize().ok()?)));
-    Some(match known {
-        Some((known, real)) => real.join(plain.strip_prefix(known).ok()?),
-        None => plain,
-    })
 }
 
 /// A statement under way.
@@ -805,6 +560,7 @@ fn scanned(plan: &Arc<dyn ExecutionPlan>, reports: &[ScanReport]) -> Option<Scan
         all.live_files = reports.iter().map(|report| report.stages.files).sum();
         all.hidden_files = reports.iter().map(|report| report.stages.by_level).sum();
     }
+    all.read_optimized = reports.iter().any(|report| report.kind == ScanKind::ReadOptimized);
     (!reports.is_empty()).then_some(all)
 }
 

@@ -8,6 +8,7 @@ use parking_lot::{Mutex, RwLock};
 
 use datafusion::catalog::TableProvider;
 
+use super::prepared::PreparedStatements;
 use crate::error::{Error, Result};
 use crate::snapshot::nearest::known_names;
 use crate::snapshot::{Fingerprint, Pin, TableIdent};
@@ -127,6 +128,8 @@ pub(crate) struct Settings {
     locals: Mutex<BTreeMap<(String, String), Arc<dyn TableProvider>>>,
     /// Values for `$name`.
     pub(crate) parameters: RwLock<BTreeMap<String, String>>,
+    /// Statements that `EXECUTE` runs.
+    pub(super) prepared: PreparedStatements,
 }
 
 impl Settings {

@@ -20,6 +20,7 @@ use super::catalog::StatementCatalogs;
 use super::functions;
 use super::identifiers;
 use super::names::{TableName, split_selector};
+use super::operands::LosslessOperands;
 use super::plain;
 use super::planner::{ShownNames, TravelPlanner};
 use super::selector::Selection;
@@ -145,9 +146,17 @@ impl Statement {
         let mut planners: Vec<_> = vec![TravelPlanner::for_statement(Arc::clone(&self.shown))];
         planners.extend(self.base.relation_planners().iter().filter(|planner| !TravelPlanner::is(planner)).cloned());
         let catalogs = StatementCatalogs::new(Arc::clone(self.base.catalog_list()), Arc::clone(self));
-        let mut rules: Vec<_> =
-            self.base.analyzer().rules.iter().filter(|rule| !plain::is_ours(rule.as_ref())).cloned().collect();
+        let mut rules: Vec<_> = self
+            .base
+            .analyzer()
+            .rules
+            .iter()
+            .filter(|rule| !plain::is_ours(rule.as_ref()) && rule.name() != LosslessOperands::NAME)
+            .cloned()
+            .collect();
         rules.extend(plain::rules(Some(Arc::clone(self))));
+        // before types are coerced
+        rules.insert(0, Arc::new(LosslessOperands));
         let mut state = SessionStateBuilder::new_from_existing(self.base.clone())
             .with_session_id(self.base.session_id().to_string())
             .with_relation_planners(planners)

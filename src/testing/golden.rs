@@ -9,6 +9,8 @@ use crate::error::{Error, Result};
 
 /// Held while unpacking, so that threads of one process do it once.
 static ROOT: Mutex<Option<PathBuf>> = Mutex::new(None);
+/// Likewise for the tables of [`writers_warehouse`].
+static WRITERS: Mutex<Option<PathBuf>> = Mutex::new(None);
 
 /// Folder that holds `java-0.9`, `python-2.1` and `vectors.jsonl`. Unpacks the archive on first use, whole or not at
 /// all: concurrent processes may race, each then sees one complete copy.
@@ -16,12 +18,25 @@ static ROOT: Mutex<Option<PathBuf>> = Mutex::new(None);
 /// # Errors
 /// The archive of the source tree is missing or damaged, or the temporary folder is not writable.
 pub fn root() -> Result<PathBuf> {
-    let mut known = ROOT.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    once(&ROOT, "golden")
+}
+
+/// Warehouse of small tables in which writers differ from each other, or from what readers expect; its one database is
+/// `golden`. Recipe: `sqllogictest/tables/writers.py`.
+///
+/// # Errors
+/// As [`root`].
+pub fn writers_warehouse() -> Result<PathBuf> {
+    Ok(once(&WRITERS, "writers")?.join("writers"))
+}
+
+fn once(place: &Mutex<Option<PathBuf>>, name: &str) -> Result<PathBuf> {
+    let mut known = place.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     if let Some(root) = known.as_ref() {
         return Ok(root.clone());
     }
-    let archive = Path::new(env!("CARGO_MANIFEST_DIR")).join("sqllogictest/tables/golden.tar.zst");
-    let root = unpack(&archive, "lakepin-golden")?;
+    let archive = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("sqllogictest/tables/{name}.tar.zst"));
+    let root = unpack(&archive, &format!("lakepin-{name}"))?;
     *known = Some(root.clone());
     Ok(root)
 }
@@ -73,5 +88,6 @@ mod tests {
     fn archive_holds_both_warehouses() {
         assert!(java_warehouse().unwrap().join("golden.db/pk_lsm/snapshot").is_dir());
         assert!(python_warehouse().unwrap().join("golden.db/pk_simple/snapshot").is_dir());
+        assert!(writers_warehouse().unwrap().join("golden.db/long_append/snapshot").is_dir());
     }
 }

@@ -7,7 +7,8 @@
 //!                                     └─ not yet      → a planner that waits for the section, then the same
 //! ```
 //! The inner source sees live rows only, so every predicate it evaluates or prunes by is sound: a superseded version
-//! cannot come back, and no expression runs on a dead row. The traits of `datafusion_datasource::morsel` are called
+//! cannot come back. Live among the files read: where the filter's keys are in fewer files than share the section, rows of
+//! other keys may be seen that are dead. The traits of `datafusion_datasource::morsel` are called
 //! experimental upstream; this file alone speaks them.
 
 use std::fmt;
@@ -58,12 +59,7 @@ pub struct FileRef {
 impl FileRef {
     /// The file.
     pub fn planned(&self) -> Result<&Arc<PlannedFile>> {
-        self.section
-            .section
-            .runs
-            .get(self.run)
-            .and_then(|files| files.get(self.file))
-            .ok_or_else(|| Error::internal("the section has no such file"))
+        self.section.file(self.run, self.file)
     }
 
     /// Whether every physical row is a row of the result.

@@ -222,7 +222,7 @@ fn bounds(dice: &mut Dice, values: &[Datum], data_type: &DataType, orc: bool) ->
     if dice.chance(1) {
         return (Datum::Null, Datum::Null, None);
     }
-    present.sort_by(Datum::key_cmp);
+    present.sort_by(Datum::total_cmp);
     let (mut min, mut max) = (present[0].clone(), present[present.len() - 1].clone());
     // zeros of both signs are one value to some writers
     if min == Datum::Double(-0.0) {

@@ -6,8 +6,8 @@ use datafusion::sql::sqlparser::ast::TableFactor;
 
 use super::{Run, Session};
 use crate::error::{Error, Result};
+use crate::snapshot::TableIdent;
 use crate::snapshot::nearest::known_names;
-use crate::snapshot::{SessionZone, TableIdent};
 use crate::sql::names::{TableName, split_selector};
 use crate::sql::result::{PinLine, StatementResult};
 use crate::sql::selector::{Selection, drop_choices};
@@ -76,11 +76,19 @@ impl Session {
             }
         }
         // all or none
-        let held = self.resolve(run, wanted, zone).await?;
-        let mut pins = self.settings().pins.write();
-        pins.extend(held);
-        drop(pins);
-        Ok(self.done("PIN", run.lines(true), run.notices()))
+        let held = self.resolve(run, wanted).await?;
+        let mut lines = run.lines(true);
+        for (_, SessionPin { pin, .. }) in &held {
+            // a forecast only adds to the pin
+            let Ok((told, warning)) = pin::prospects(pin, zone, now_millis()).await else { continue };
+            let name = pin.table.name();
+            lines.iter_mut().filter(|line| line.table == name).for_each(|line| line.text.push_str(&told));
+            if let Some(warning) = warning {
+                run.statement.notice(warning);
+            }
+        }
+        self.settings().pins.write().extend(held);
+        Ok(self.done("PIN", lines, run.notices()))
     }
 
     /// Pins of tables by name, whatever the session has pinned.
@@ -88,7 +96,6 @@ impl Session {
         &self,
         run: &Run,
         wanted: Vec<(String, String, Selection)>,
-        zone: &SessionZone,
     ) -> Result<Vec<(TableIdent, SessionPin)>> {
         let mut held = Vec::new();
         for (database, name, selection) in wanted {
@@ -101,10 +108,6 @@ impl Session {
             let table = run.statement.table(&database, &name).await?;
             let (table, selection) = run.statement.on_branch(table, parts, &selection).await?;
             let pin = run.statement.pin_anew(&table, &selection).await?;
-            // a forecast only adds to the pin
-            if let Ok(Some(warning)) = pin::warning(&pin, zone, now_millis()).await {
-                run.statement.notice(warning);
-            }
             let said = if selection.chooses() { selection.suffix() } else { pin.request.to_string() };
             let mut options = selection.options;
             drop_choices(&mut options);

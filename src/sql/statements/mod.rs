@@ -212,7 +212,7 @@ fn parser(tokens: Vec<TokenWithSpan>) -> Parser<'static> {
     Parser::new(&LakeDialect).with_tokens_with_locations(tokens)
 }
 
-fn parse_error(error: &datafusion::sql::sqlparser::parser::ParserError, span: Span) -> Error {
+pub(super) fn parse_error(error: &datafusion::sql::sqlparser::parser::ParserError, span: Span) -> Error {
     let message = error.to_string();
     syntax(message.trim_start_matches("sql parser error: ").to_string(), span)
 }

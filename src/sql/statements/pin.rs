@@ -89,19 +89,34 @@ fn gone(error: &Error) -> Forecast {
     Forecast { reason: Some(error.message().to_string()), ..Forecast::default() }
 }
 
-/// What to tell at once about a new pin: that its snapshot will soon be gone.
-pub(crate) async fn warning(pin: &Pin, zone: &SessionZone, now: i64) -> Result<Option<String>> {
-    let Some(snapshot) = pin.snapshot.as_deref() else { return Ok(None) };
+/// What a new pin is told with beside its line: the records its commit added, and about when its snapshot will be gone or
+/// what holds it; and a warning when that is soon.
+pub(crate) async fn prospects(pin: &Pin, zone: &SessionZone, now: i64) -> Result<(String, Option<String>)> {
+    let Some(snapshot) = pin.snapshot.as_deref() else { return Ok(Default::default()) };
     let forecast = retention::of_pin(pin, zone, now).await?;
-    let Some(end) = forecast.expires_about.filter(|_| forecast.is_near(snapshot.time_millis, now)) else {
-        return Ok(None);
-    };
-    let when = if end <= now { "at the next commit".to_string() } else { format!("about {}", zone.show(end)) };
-    Ok(Some(format!(
-        "snapshot {} of {} may be expired {when}: make a tag of it where tables are written, or pin a later one",
-        snapshot.id,
-        pin.table.name()
-    )))
+    let when = forecast.expires_about.map(|end| match end <= now {
+        true => "at the next commit".to_string(),
+        false => format!("about {}", zone.show(end)),
+    });
+    let mut told = String::new();
+    if let Some(added) = snapshot.delta_record_count {
+        told.push_str(&format!(", {added:+} records"));
+    }
+    match &when {
+        Some(when) => told.push_str(&format!(", may be expired {when}")),
+        None if !forecast.retained_by.is_empty() => {
+            told.push_str(&format!(", held by {}", forecast.retained_by.join(", ")));
+        }
+        None => {}
+    }
+    let warning = when.filter(|_| forecast.is_near(snapshot.time_millis, now)).map(|when| {
+        format!(
+            "snapshot {} of {} may be expired {when}: make a tag of it where tables are written, or pin a later one",
+            snapshot.id,
+            pin.table.name()
+        )
+    });
+    Ok((told, warning))
 }
 
 /// `3d 4h`, `4h 5m`, `5m 6s`.

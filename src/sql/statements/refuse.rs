@@ -49,8 +49,7 @@ pub(crate) fn check(statement: &DfStatement, is_local: impl Fn(&ObjectName) -> b
             _ => Ok(()),
         },
         SqlStatement::Prepare { .. } | SqlStatement::Execute { .. } | SqlStatement::Deallocate { .. } => {
-            Err(Error::unsupported("prepared statements come later: their pins would be those of their first run")
-                .with_code("NotYet"))
+            Err(Error::invalid("a prepared statement stands alone, or behind EXPLAIN").with_code("Syntax"))
         }
         SqlStatement::StartTransaction { .. } | SqlStatement::Commit { .. } | SqlStatement::Rollback { .. } => {
             Err(Error::unsupported("there are no transactions")
