@@ -86,7 +86,7 @@ impl Closing {
     }
 
     fn files(&self, language: Language) -> Option<String> {
-        let Scanned { partitions, files, live_files, bytes: size, .. } = self.scanned?;
+        let Scanned { partitions, files, live_files, bytes: size, hidden_files, read_optimized } = self.scanned?;
         let mut parts = Vec::new();
         if partitions > 0 {
             let n = grouped(partitions);
@@ -99,6 +99,17 @@ impl Closing {
         parts.push(told!(language, "{some}/{all} files", "文件 {some}/{all}", some = some, all = all));
         if size > 0 {
             parts.push(bytes(usize::try_from(size).unwrap_or(usize::MAX)));
+        }
+        if read_optimized {
+            parts.push(told!(language, "READ-OPTIMISED", "仅读已合并文件 (READ-OPTIMISED)"));
+        }
+        match hidden_files {
+            0 => {}
+            1 => parts.push(told!(language, "1 file hidden by design", "按设计不可见的文件 1 个")),
+            n => {
+                let n = grouped(n);
+                parts.push(told!(language, "{n} files hidden by design", "按设计不可见的文件 {n} 个", n = n));
+            }
         }
         Some(parts.join(", "))
     }
@@ -219,6 +230,10 @@ mod tests {
         let now = RequestCounts::default();
         assert_eq!(whole.line(Language::En, now), "12 rows (3 partitions, 18/1 240 files, 1.2 GB)");
         assert_eq!(whole.line(Language::Zh, now), "12 行 (3 个分区, 文件 18/1 240, 1.2 GB)");
+        let partly = Scanned { read_optimized: true, hidden_files: 2, files: 1, live_files: 3, ..Scanned::default() };
+        let partly = Closing { scanned: Some(partly), ..closing(2) };
+        let expected = "2 rows (1/3 files, READ-OPTIMISED, 2 files hidden by design)";
+        assert_eq!(partly.line(Language::En, now), expected);
         assert_eq!(closing(1).line(Language::En, now), "1 row");
         let answer = Answer::of_batches(Arc::clone(&whole.schema), Vec::new()).unwrap();
         assert_eq!(Closing::of(&answer, true).line(Language::En, now), "0 rows");

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use rustyline::completion::{Completer, FilenameCompleter, Pair};
@@ -10,7 +11,10 @@ use rustyline::highlight::{CmdKind, Highlighter};
 use rustyline::hint::Hinter;
 use rustyline::history::FileHistory;
 use rustyline::validate::Validator;
-use rustyline::{ColorMode, CompletionType, Config, Context, Editor, Helper};
+use rustyline::{
+    Cmd, ColorMode, CompletionType, ConditionalEventHandler, Config, Context, Editor, Event, EventContext,
+    EventHandler, Helper, KeyEvent, RepeatCount,
+};
 use tokio::runtime::Runtime;
 
 use super::commands::{self, Argument};
@@ -75,7 +79,18 @@ impl Helper for Typing {}
 
 type Lines = Editor<Typing, FileHistory>;
 
-fn editor(shell: &Shell) -> rustyline::Result<Lines> {
+/// Notes at Ctrl-C whether there was a line to clear; what the key does stays as it is.
+#[derive(Clone, Default)]
+struct Cleared(Arc<AtomicBool>);
+
+impl ConditionalEventHandler for Cleared {
+    fn handle(&self, _: &Event, _: RepeatCount, _: bool, context: &EventContext) -> Option<Cmd> {
+        self.0.store(!context.line().is_empty(), Ordering::Relaxed);
+        None
+    }
+}
+
+fn editor(shell: &Shell, cleared: &Cleared) -> rustyline::Result<Lines> {
     let config = Config::builder()
         .max_history_size(history::ENTRIES)?
         .history_ignore_dups(true)?
@@ -86,6 +101,7 @@ fn editor(shell: &Shell) -> rustyline::Result<Lines> {
         .build();
     let mut editor = Lines::with_history(config.clone(), FileHistory::with_config(&config))?;
     editor.set_helper(Some(typing(shell)));
+    editor.bind_sequence(KeyEvent::ctrl('C'), EventHandler::Conditional(Box::new(cleared.clone())));
     Ok(editor)
 }
 
@@ -97,7 +113,8 @@ fn typing(shell: &Shell) -> Typing {
 
 /// Reads and runs lines until the user leaves; the exit code.
 pub fn run(shell: &mut Shell, runtime: &Runtime) -> u8 {
-    let mut editor = match editor(shell) {
+    let cleared = Cleared::default();
+    let mut editor = match editor(shell, &cleared) {
         Ok(editor) => editor,
         Err(e) => {
             eprint(&format!("error[Terminal]: cannot use the terminal: {e}\n"));
@@ -158,13 +175,13 @@ pub fn run(shell: &mut Shell, runtime: &Runtime) -> u8 {
                 }
             }
             Err(ReadlineError::Interrupted) => {
-                let empty = !input.is_open();
+                let empty = !input.is_open() && !cleared.0.load(Ordering::Relaxed);
                 input.clear();
                 entry.clear();
                 if empty && interrupted.is_some_and(|last| last.elapsed() < TWICE) {
                     return exit::INTERRUPTED;
                 }
-                interrupted = Some(Instant::now());
+                interrupted = empty.then(Instant::now);
             }
             Err(ReadlineError::Eof) if input.is_open() => {
                 // Ctrl-D in an open statement leaves it, not the shell

@@ -44,11 +44,12 @@ impl Datum {
         matches!(self, Self::Null)
     }
 
-    /// Key order: nulls first; floats as Java's `compare` (-0.0 below 0.0, NaN largest and equal to itself); texts and
-    /// bytes by unsigned bytes; decimals by value; timestamps by milliseconds, then nanoseconds.
+    /// A total order: nulls first; floats as Java's `compare` (-0.0 below 0.0, NaN largest and equal to itself); texts and
+    /// bytes by unsigned bytes; decimals by value; timestamps by milliseconds, then nanoseconds. Not the order of keys in
+    /// a merge: there both zeros are one key.
     ///
     /// Values of different types do not occur in one column; they are ordered by type, so that the order stays total.
-    pub fn key_cmp(&self, other: &Self) -> Ordering {
+    pub fn total_cmp(&self, other: &Self) -> Ordering {
         match (self, other) {
             (Self::Null, Self::Null) => Ordering::Equal,
             (Self::Boolean(a), Self::Boolean(b)) => a.cmp(b),
@@ -182,12 +183,12 @@ mod tests {
         for values in ascending {
             for (i, a) in values.iter().enumerate() {
                 for (j, b) in values.iter().enumerate() {
-                    assert_eq!(a.key_cmp(b), i.cmp(&j), "{a} and {b}");
+                    assert_eq!(a.total_cmp(b), i.cmp(&j), "{a} and {b}");
                 }
             }
         }
-        assert_eq!(Datum::Double(f64::NAN).key_cmp(&Datum::Double(-f64::NAN)), Ordering::Equal);
-        assert_eq!(Datum::Decimal(10, 5, 1).key_cmp(&Datum::Decimal(100, 5, 2)), Ordering::Equal);
+        assert_eq!(Datum::Double(f64::NAN).total_cmp(&Datum::Double(-f64::NAN)), Ordering::Equal);
+        assert_eq!(Datum::Decimal(10, 5, 1).total_cmp(&Datum::Decimal(100, 5, 2)), Ordering::Equal);
     }
 
     #[test]

@@ -89,7 +89,7 @@ fn holds(value: &Datum, op: IndexOp, literal: &Datum) -> bool {
         (Datum::Null, _) => return false,
         (Datum::Double(l), Datum::Double(r)) => l.partial_cmp(r),
         (Datum::Float(l), Datum::Float(r)) => l.partial_cmp(r),
-        _ => Some(value.key_cmp(literal)),
+        _ => Some(value.total_cmp(literal)),
     };
     match op {
         IndexOp::Eq => order == Some(Ordering::Equal),

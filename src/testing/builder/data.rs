@@ -77,7 +77,7 @@ pub fn encode(values: &[Datum], fields: &[(usize, &DataField)], form: RowForm) -
 
 /// Compares rows of datums in key order.
 pub fn compare(left: &[Datum], right: &[Datum]) -> Ordering {
-    left.iter().zip(right).map(|(a, b)| a.key_cmp(b)).find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
+    left.iter().zip(right).map(|(a, b)| a.total_cmp(b)).find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
 }
 
 /// The rows sorted by key; of equal keys the order stays.
@@ -192,10 +192,10 @@ pub fn bounds(values: impl IntoIterator<Item = Datum>) -> Bounds {
             Datum::Double(f) if f.is_nan() => bounded = false,
             _ => {}
         }
-        if found.min == Datum::Null || value.key_cmp(&found.min).is_lt() {
+        if found.min == Datum::Null || value.total_cmp(&found.min).is_lt() {
             found.min = value.clone();
         }
-        if found.max == Datum::Null || value.key_cmp(&found.max).is_gt() {
+        if found.max == Datum::Null || value.total_cmp(&found.max).is_gt() {
             found.max = value;
         }
     }
