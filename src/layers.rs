@@ -11,7 +11,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("spec", &[]),
     ("storage", &["spec"]),
     ("merge", &["spec"]),
-    ("file", &["spec", "storage"]),
+    ("file", &["spec", "storage", "merge"]),
     ("snapshot", &["spec", "storage"]),
     ("catalog", &["spec", "storage", "snapshot"]),
     ("scan", &["spec", "storage", "snapshot", "merge"]),

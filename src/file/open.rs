@@ -49,7 +49,7 @@ pub async fn open(env: &FileEnv, task: &FileTask) -> Result<BoxStream<'static, R
                     .with_hint("build with the feature 'orc'"),
             ));
         }
-        FileFormat::Avro => avro::open(&access, request).await?,
+        FileFormat::Avro => avro::open(&access, request, &task.budget).await?,
     };
     if let Some(rows) = stored.rows {
         check_rows(task, &access, rows)?;

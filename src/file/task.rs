@@ -8,6 +8,7 @@ use arrow::buffer::BooleanBuffer;
 use arrow::datatypes::{DataType as ArrowType, Field, Schema, SchemaRef};
 use parquet::file::metadata::ParquetMetaData;
 
+use crate::merge::{MemoryBudget, Unbounded};
 use crate::spec::arrow_types::arrow_field;
 use crate::spec::zone::Zone;
 use crate::spec::{DataField, Datum, TableSchema};
@@ -129,6 +130,8 @@ pub struct FileTask {
     pub live: Option<BooleanBuffer>,
     /// Zone, batch size.
     pub options: FileOptions,
+    /// Asked before more is held than ordinary files need.
+    pub budget: Arc<dyn MemoryBudget>,
 }
 
 impl FileTask {
@@ -150,6 +153,7 @@ impl FileTask {
             constants: BTreeMap::new(),
             live: None,
             options: FileOptions::default(),
+            budget: Arc::new(Unbounded),
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::error::Result;
 
 /// Asked before a merge holds memory, told when it lets go. The read layer puts the query's memory pool behind it.
-pub trait MemoryBudget: Send + Sync {
+pub trait MemoryBudget: std::fmt::Debug + Send + Sync {
     /// Takes `bytes` more, or says why not. A refusal takes nothing.
     fn try_grow(&self, bytes: usize) -> Result<()>;
 

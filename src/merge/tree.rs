@@ -306,6 +306,7 @@ mod tests {
 
     const COLUMNS: &[&str] = &["k", "a", "b", "c"];
 
+    #[derive(Debug)]
     struct Limited {
         limit: usize,
         used: AtomicUsize,

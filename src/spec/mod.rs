@@ -53,6 +53,7 @@ pub use data_type::{DataField, DataType, FieldType};
 pub use datum::Datum;
 pub use index_manifest::{DeletionVectorRange, IndexFileMeta};
 pub use manifest::{DataFileMeta, FileKind, FileSource, ManifestEntry, ManifestFileMeta, SimpleStats};
+pub(crate) use meta_file::snappy_length;
 pub use options::CoreOptions;
 pub use row_kind::RowKind;
 pub use schema::{Bucket, BucketMode, SchemaId, TableSchema};

@@ -11,6 +11,7 @@ use arrow::buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow::datatypes::{DataType as ArrowType, Field, Fields};
 
 use super::super::physical::unscaled;
+use super::allowance::Allowance;
 use super::input::Input;
 use super::schema::{DecimalMeaning, IntMeaning, LongMeaning, Node};
 use crate::error::{Error, Result};
@@ -22,6 +23,8 @@ pub(super) struct Builder {
     any_null: bool,
     /// Number of the null branch where the type is a union with null.
     null_branch: Option<i64>,
+    /// Bytes that a value takes at least, be it NULL.
+    width: usize,
 }
 
 enum Values {
@@ -38,6 +41,21 @@ enum Values {
     List(Vec<i32>, Box<Builder>),
     Map(Vec<i32>, Run, Box<Builder>),
     Record(Vec<(String, Builder)>),
+}
+
+impl Values {
+    /// Bytes that a value takes besides the bytes of text and the items of lists.
+    fn width(&self) -> usize {
+        match self {
+            Self::Null => 0,
+            Self::Boolean(_) => 1,
+            Self::Int(..) | Self::Float(_) | Self::Bytes(..) | Self::Text(_) | Self::Enum(..) | Self::List(..) => 4,
+            Self::Long(..) | Self::Double(_) => 8,
+            Self::Map(..) => 4,
+            Self::Decimal(..) => 16,
+            Self::Record(fields) => fields.iter().map(|(_, field)| field.width).fold(0, usize::saturating_add),
+        }
+    }
 }
 
 /// Byte strings one behind the other.
@@ -115,7 +133,13 @@ impl Builder {
                 return Err(Error::unsupported("an Avro union in a union is not read").with_code("UnsupportedAvro"));
             }
         };
-        Ok(Self { values, valid: Vec::new(), any_null: false, null_branch })
+        let width = 1 + values.width();
+        Ok(Self { values, valid: Vec::new(), any_null: false, null_branch, width })
+    }
+
+    /// Bytes that a value takes at least, be it NULL.
+    pub(super) fn width(&self) -> usize {
+        self.width
     }
 
     /// Rows so far.
@@ -123,8 +147,15 @@ impl Builder {
         self.valid.len()
     }
 
+    /// Room for `items` more of them, asked for before they are read.
+    fn expect(&self, items: u64, allowance: &mut Allowance) -> Result<()> {
+        offset(self.len().saturating_add(usize::try_from(items).unwrap_or(usize::MAX)))?;
+        allowance.build(items, self.width)
+    }
+
     /// Reads one value.
-    pub(super) fn read(&mut self, input: &mut Input<'_>) -> Result<()> {
+    pub(super) fn read(&mut self, input: &mut Input<'_>, allowance: &mut Allowance) -> Result<()> {
+        allowance.value()?;
         if let Some(null) = self.null_branch {
             match input.long()? {
                 branch if branch == null => return self.push_null(),
@@ -152,32 +183,34 @@ impl Builder {
             }
             Values::List(ends, item) => {
                 loop {
-                    let items = input.items()?;
+                    let items = input.items(allowance)?;
                     if items == 0 {
                         break;
                     }
+                    item.expect(items, allowance)?;
                     for _ in 0..items {
-                        item.read(input)?;
+                        item.read(input, allowance)?;
                     }
                 }
                 ends.push(offset(item.len())?);
             }
             Values::Map(ends, keys, value) => {
                 loop {
-                    let items = input.items()?;
+                    let items = input.items(allowance)?;
                     if items == 0 {
                         break;
                     }
+                    value.expect(items, allowance)?;
                     for _ in 0..items {
                         keys.push(input.bytes()?)?;
-                        value.read(input)?;
+                        value.read(input, allowance)?;
                     }
                 }
                 ends.push(offset(value.len())?);
             }
             Values::Record(fields) => {
                 for (name, field) in fields {
-                    field.read(input).map_err(|e| e.with_context("nested field", name))?;
+                    field.read(input, allowance).map_err(|e| e.with_context("nested field", name))?;
                 }
             }
         }

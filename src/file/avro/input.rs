@@ -1,8 +1,9 @@
 //! The primitive values of Avro in a slice of a block. Every length is checked against what is left.
 
+use super::allowance::Allowance;
 use crate::error::{Error, Result};
 
-/// Items that may take no bytes at all, at most, in one list.
+/// Items that may take no bytes at all, at most, in one part of a list.
 const MAX_EMPTY_ITEMS: u64 = 65_536;
 
 /// A slice that is read from the front.
@@ -81,7 +82,7 @@ impl<'a> Input<'a> {
     }
 
     /// The number of items of the next part of a list or map; 0 ends it.
-    pub(super) fn items(&mut self) -> Result<u64> {
+    pub(super) fn items(&mut self, allowance: &Allowance) -> Result<u64> {
         let mut count = self.long()?;
         if count < 0 {
             // a negative count has its length in bytes behind it, for those who skip
@@ -95,6 +96,7 @@ impl<'a> Input<'a> {
         if count > MAX_EMPTY_ITEMS && count > self.rest.len() as u64 {
             return Err(Error::corrupt(format!("{count} items in {} bytes", self.rest.len())));
         }
+        allowance.admit(count)?;
         Ok(count)
     }
 }

@@ -10,15 +10,20 @@
 //! | `schema` | the writer's schema as a tree |
 //! | `input` | the primitive values of Avro in a slice |
 //! | `build` | values to Arrow arrays |
+//! | `allowance` | what may be made of a block |
 
+mod allowance;
 mod build;
 mod container;
 mod input;
 mod schema;
 
+use std::sync::Arc;
+
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
 
+use self::allowance::Allowance;
 use self::build::Builder;
 use self::container::{Block, Container};
 use self::input::Input;
@@ -26,12 +31,19 @@ use self::schema::Node;
 use super::access::Access;
 use super::decode::{Request, Stored, StoredBatch};
 use crate::error::{Error, Result};
+use crate::merge::MemoryBudget;
 
-pub(super) async fn open(access: &Access, request: Request) -> Result<Stored> {
-    let container = Container::open(access).await?;
+pub(super) async fn open(access: &Access, request: Request, budget: &Arc<dyn MemoryBudget>) -> Result<Stored> {
+    let container = Container::open(access, budget).await?;
     let decoder = RowDecoder::new(&container.schema, &request).map_err(|e| access.locate(e))?;
-    let reader =
-        Reader { access: access.clone(), container, decoder, block: None, batch_size: request.batch_size.max(1) };
+    let reader = Reader {
+        access: access.clone(),
+        container,
+        decoder,
+        block: None,
+        allowance: Allowance::new(budget),
+        batch_size: request.batch_size.max(1),
+    };
     Ok(Stored { rows: None, masked: false, batches: reader.into_stream() })
 }
 
@@ -41,6 +53,7 @@ struct Reader {
     decoder: RowDecoder,
     /// The block that is being decoded, and how far.
     block: Option<(Block, usize)>,
+    allowance: Allowance,
     batch_size: usize,
 }
 
@@ -57,7 +70,10 @@ impl Reader {
         loop {
             if self.block.is_none() {
                 match self.container.next_block(&self.access).await? {
-                    Some(block) => self.block = Some((block, 0)),
+                    Some(block) => {
+                        self.allowance.begin(block.bytes.len());
+                        self.block = Some((block, 0));
+                    }
                     None if self.decoder.rows == 0 => return Ok(None),
                     None => return self.finish().map(Some),
                 }
@@ -66,15 +82,19 @@ impl Reader {
             let mut input = Input::new(block.bytes.get(*at..).unwrap_or_default());
             let before = input.left();
             while block.rows > 0 && self.decoder.rows < self.batch_size {
-                self.decoder.row(&mut input).map_err(|e| self.access.locate(e))?;
+                self.decoder.row(&mut input, &mut self.allowance).map_err(|e| self.access.locate(e))?;
                 block.rows -= 1;
             }
-            *at += before - input.left();
+            let read = before - input.left();
+            // text and bytes are copied
+            self.allowance.build(1, read).map_err(|e| self.access.locate(e))?;
+            *at += read;
             if block.rows == 0 {
                 if *at != block.bytes.len() {
                     return Err(self.access.damaged("a block is longer than its rows"));
                 }
                 self.block = None;
+                self.container.forget_block();
             }
             if self.decoder.rows >= self.batch_size {
                 return self.finish().map(Some);
@@ -83,7 +103,9 @@ impl Reader {
     }
 
     fn finish(&mut self) -> Result<StoredBatch> {
-        self.decoder.finish().map_err(|e| self.access.locate(e))
+        let batch = self.decoder.finish().map_err(|e| self.access.locate(e));
+        self.allowance.built();
+        batch
     }
 }
 
@@ -95,6 +117,8 @@ struct RowDecoder {
     fields: Vec<Field>,
     /// For every requested column its field.
     requested: Vec<Option<usize>>,
+    /// Bytes that a row takes at least.
+    width: usize,
     rows: usize,
 }
 
@@ -134,10 +158,13 @@ impl RowDecoder {
         }
         let requested =
             request.columns.iter().map(|name| fields.iter().position(|field| &field.name == name)).collect();
-        Ok(Self { union_branch, fields, requested, rows: 0 })
+        let width = fields.iter().filter_map(|field| field.builder.as_ref()).map(Builder::width);
+        let width = width.fold(0, usize::saturating_add);
+        Ok(Self { union_branch, fields, requested, width, rows: 0 })
     }
 
-    fn row(&mut self, input: &mut Input<'_>) -> Result<()> {
+    fn row(&mut self, input: &mut Input<'_>, allowance: &mut Allowance) -> Result<()> {
+        allowance.build(1, self.width)?;
         if let Some(branch) = self.union_branch {
             let found = input.long()?;
             if found != branch {
@@ -146,8 +173,8 @@ impl RowDecoder {
         }
         for field in &mut self.fields {
             match &mut field.builder {
-                Some(builder) => builder.read(input),
-                None => field.node.skip(input),
+                Some(builder) => builder.read(input, allowance),
+                None => field.node.skip(input, allowance),
             }
             .map_err(|e| e.with_context("column", &field.name))?;
         }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
+use super::allowance::Allowance;
 use super::input::Input;
 use crate::error::{Error, Result};
 
@@ -61,7 +62,8 @@ impl Node {
     }
 
     /// Steps over one value.
-    pub(super) fn skip(&self, input: &mut Input<'_>) -> Result<()> {
+    pub(super) fn skip(&self, input: &mut Input<'_>, allowance: &mut Allowance) -> Result<()> {
+        allowance.value()?;
         match self {
             Self::Null => {}
             Self::Boolean => {
@@ -83,30 +85,30 @@ impl Node {
                 input.take(*size)?;
             }
             Self::Array(item) => loop {
-                let items = input.items()?;
+                let items = input.items(allowance)?;
                 if items == 0 {
                     break;
                 }
                 for _ in 0..items {
-                    item.skip(input)?;
+                    item.skip(input, allowance)?;
                 }
             },
             Self::Map(value) => loop {
-                let items = input.items()?;
+                let items = input.items(allowance)?;
                 if items == 0 {
                     break;
                 }
                 for _ in 0..items {
                     input.bytes()?;
-                    value.skip(input)?;
+                    value.skip(input, allowance)?;
                 }
             },
             Self::Record(fields) => {
                 for (_, field) in fields {
-                    field.skip(input)?;
+                    field.skip(input, allowance)?;
                 }
             }
-            Self::Union(branches) => branch(branches, input.long()?)?.skip(input)?,
+            Self::Union(branches) => branch(branches, input.long()?)?.skip(input, allowance)?,
         }
         Ok(())
     }

@@ -117,7 +117,7 @@ fn decompress<'a>(codec: &str, block: &'a [u8], limit: usize) -> Result<Cow<'a, 
 }
 
 /// The length a snappy block says it has when decompressed, if it can be: three bytes give 64 at most.
-fn snappy_length(block: &[u8]) -> Option<usize> {
+pub fn snappy_length(block: &[u8]) -> Option<usize> {
     let mut length = 0usize;
     for (index, byte) in block.iter().take(5).enumerate() {
         length |= usize::from(byte & 0x7f) << (7 * index);

@@ -17,6 +17,7 @@ mod columnar;
 mod row;
 mod table;
 
+pub use avro_read::snappy_length;
 pub(super) use row::{Row, Value};
 pub(super) use table::{Element, Field, Kind, Table};
 
