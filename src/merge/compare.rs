@@ -109,7 +109,7 @@ where
 
 /// The keys with every NaN and every zero in one form, so that bytewise encodings of equal keys are equal and NaN sorts
 /// last.
-pub(super) fn canonical_keys(array: &ArrayRef) -> ArrayRef {
+pub fn canonical_keys(array: &ArrayRef) -> ArrayRef {
     // adding zero turns -0.0 into 0.0
     match array.data_type() {
         DataType::Float32 => {

@@ -42,6 +42,7 @@ mod testkit;
 pub mod tree;
 
 pub use budget::{MemoryBudget, Unbounded};
+pub use compare::canonical_keys;
 pub use range::{Key, KeyRange, within};
 pub use rules::MergeRules;
 pub use sample::{KeySample, KeySampler, key_ranges};

@@ -12,7 +12,7 @@ use arrow::row::{RowConverter, SortField};
 use futures::TryStreamExt;
 
 use crate::error::{Error, Result};
-use crate::merge::MemoryBudget;
+use crate::merge::{MemoryBudget, canonical_keys};
 use crate::query::QueryEnv;
 use crate::read::{ReadColumn, ReadContext, ReadOptions, SectionHandle, section, selection};
 use crate::scan::{FileRead, ScanKind, ScanPlan, ScanRequest, Section, SectionClass, Stage, Unit};
@@ -319,7 +319,8 @@ impl Reader {
         let mut batches = section(&self.keyed, handle);
         while let Some(batch) = batches.try_next().await? {
             all += batch.num_rows() as u64;
-            let columns: Vec<ArrayRef> = batch.columns().iter().take(self.keys.len()).cloned().collect();
+            // as the merge tells keys apart
+            let columns: Vec<ArrayRef> = batch.columns().iter().take(self.keys.len()).map(canonical_keys).collect();
             let converter = match &mut converter {
                 Some(converter) => converter,
                 None => {
@@ -430,6 +431,9 @@ pub fn partition_text(pin: &Pin, values: &[Datum], zone: &Zone) -> Result<String
 mod tests {
     use std::path::Path;
 
+    use arrow::array::{Float64Array, Int8Array, Int32Array, Int64Array};
+    use arrow::compute::cast;
+    use arrow::datatypes::DataType as ArrowType;
     use serde_json::json;
 
     use super::*;
@@ -488,6 +492,38 @@ mod tests {
             sums.iter_mut().zip(parts(&counts.total)).for_each(|(sum, part)| *sum += part);
         }
         assert_eq!(sums, parts(&counts.total));
+    }
+
+    #[tokio::test]
+    async fn both_zeros_and_all_nans_are_one_key_each() {
+        for (text, of) in [("DOUBLE", ArrowType::Float64), ("FLOAT", ArrowType::Float32)] {
+            let dir = tempfile::tempdir().unwrap();
+            let spec = TableSpec::new(&[("k", &format!("{text} NOT NULL")), ("v", "INT")])
+                .primary_key(&["k"])
+                .option("bucket", "1")
+                .option("merge-engine", "aggregation")
+                .option("fields.v.aggregate-function", "sum");
+            let mut table = TableBuilder::create(dir.path(), "d", "t", &spec).unwrap();
+            let other_nan = if of == ArrowType::Float64 {
+                f64::from_bits(0xfff8_0000_0000_0001)
+            } else {
+                f64::from(f32::from_bits(0xffc0_0001))
+            };
+            for keys in [[0.0, 1.0, f64::NAN], [-0.0, 1.0, other_nan]] {
+                let keys = cast(&Float64Array::from(keys.to_vec()), &of).unwrap();
+                let columns: Vec<(&str, ArrayRef)> = vec![
+                    ("k", keys),
+                    ("v", Arc::new(Int32Array::from(vec![1, 2, 3]))),
+                    ("_SEQUENCE_NUMBER", Arc::new(Int64Array::from(vec![1, 2, 3]))),
+                    ("_VALUE_KIND", Arc::new(Int8Array::from(vec![0, 0, 0]))),
+                ];
+                let batch = RecordBatch::try_from_iter(columns).unwrap();
+                table.commit().file(FileSpec::batches(vec![batch])).publish().unwrap();
+            }
+            let counts = counted(dir.path(), "d", "t", &[]).await;
+            let total = &counts.total;
+            assert_eq!([total.raw_rows, total.superseded, total.tombstoned, total.final_rows], [6, 3, 0, 3], "{text}");
+        }
     }
 
     #[tokio::test]
