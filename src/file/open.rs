@@ -69,6 +69,13 @@ fn check_rows(task: &FileTask, access: &Access, rows: u64) -> Result<()> {
     Ok(())
 }
 
+/// A file holds NULL in a column that is NOT NULL.
+pub(crate) fn holds_nulls(column: &str) -> Error {
+    Error::corrupt("the column is NOT NULL, but the file holds nulls")
+        .with_code("NullInNotNull")
+        .with_context("column", column)
+}
+
 /// Where an output column comes from.
 #[derive(Debug, Clone)]
 enum Source {
@@ -215,9 +222,7 @@ impl Rows {
         for column in &self.columns {
             let array = self.column(column, &batch, &positions).map_err(|e| e.with_context("column", &column.name))?;
             if !column.target.nullable && array.null_count() > 0 {
-                return Err(Error::corrupt("the column is NOT NULL, but the file holds nulls")
-                    .with_code("NullInNotNull")
-                    .with_context("column", &column.name));
+                return Err(self.access.locate(holds_nulls(&column.name)));
             }
             arrays.push(array);
         }

@@ -1,11 +1,16 @@
 //! Which Parquet files DataFusion's own source may read: those whose columns it finds by name and type, after a
 //! renaming by field id.
+//!
+//! A NOT NULL column whose file holds nulls is an error as soon as the column is read. What nobody can tell is `IS NULL`
+//! on such a column: DataFusion takes it for FALSE by the table's schema and drops the scan before a provider is asked,
+//! so that no file and no manifest is looked at. Only a schema that calls every column nullable would change that, and
+//! would take NOT NULL from whoever asks for the table's columns.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType as ArrowType, Field, SchemaRef, TimeUnit};
+use arrow::datatypes::{DataType as ArrowType, Field, SchemaRef};
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{DataFusionError, ScalarValue};
 use datafusion::error::Result as DfResult;
@@ -13,6 +18,7 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::{CastExpr, Column, Literal};
 use datafusion::physical_expr_adapter::{PhysicalExprAdapter, PhysicalExprAdapterFactory};
 
+use super::stored::Stored;
 use crate::error::Error;
 use crate::spec::{DataType, TableSchema};
 
@@ -108,8 +114,11 @@ impl fmt::Debug for Adapter {
 
 impl PhysicalExprAdapter for Adapter {
     fn rewrite(&self, expr: Arc<dyn PhysicalExpr>) -> DfResult<Arc<dyn PhysicalExpr>> {
+        // conditions are also what row groups are pruned by, for which they must be over bare columns
+        let is_condition = expr.data_type(&self.logical).is_ok_and(|data_type| data_type == ArrowType::Boolean);
+        let checked = expr.downcast_ref::<Column>().is_some() || !is_condition;
         expr.transform(|expr| match expr.downcast_ref::<Column>() {
-            Some(column) => Ok(Transformed::yes(self.column(column)?)),
+            Some(column) => Ok(Transformed::yes(self.column(column, checked)?)),
             None => Ok(Transformed::no(expr)),
         })
         .data()
@@ -117,24 +126,38 @@ impl PhysicalExprAdapter for Adapter {
 }
 
 impl Adapter {
-    fn column(&self, column: &Column) -> DfResult<Arc<dyn PhysicalExpr>> {
+    /// The values of a column as the file has them; `checked`: an error where it holds nulls and must not.
+    fn column(&self, column: &Column, checked: bool) -> DfResult<Arc<dyn PhysicalExpr>> {
         let wanted = self.logical.field_with_name(column.name())?;
         let Some(mapped) = self.mapping.columns.get(column.name()) else {
             return Err(Error::internal(format!("column '{}' is not mapped to the file", column.name())).into());
         };
         let found = mapped.as_ref().and_then(|name| self.physical.column_with_name(name));
-        let Some((at, held)) = found else {
-            return Ok(Arc::new(Literal::new(ScalarValue::try_new_null(wanted.data_type())?)));
+        let wants_check = checked && !wanted.is_nullable();
+        let (read, nullable): (Arc<dyn PhysicalExpr>, bool) = match found {
+            None => (Arc::new(Literal::new(ScalarValue::try_new_null(wanted.data_type())?)), true),
+            Some((at, held)) => {
+                let read: Arc<dyn PhysicalExpr> = Arc::new(Column::new(held.name(), at));
+                let read = match (held.data_type(), wanted.data_type()) {
+                    (from, to) if from == to => read,
+                    (from, to) if is_same_value(from, to) => {
+                        let target = Arc::new(Field::new(wanted.name(), to.clone(), true));
+                        Arc::new(CastExpr::new_with_target_field(read, target, None))
+                    }
+                    (ArrowType::Timestamp(..), ArrowType::Timestamp(..))
+                    | (ArrowType::Time64(_), ArrowType::Time32(_)) => {
+                        let unchecked = wanted.clone().with_nullable(true);
+                        Arc::new(Stored::new(read, Arc::new(unchecked)))
+                    }
+                    _ => return Err(refused(held, wanted)),
+                };
+                (read, held.is_nullable())
+            }
         };
-        let read: Arc<dyn PhysicalExpr> = Arc::new(Column::new(held.name(), at));
-        if held.data_type() == wanted.data_type() {
-            return Ok(read);
+        if wants_check && nullable {
+            return Ok(Arc::new(Stored::new(read, Arc::new(wanted.clone()))));
         }
-        if !is_same_value(held.data_type(), wanted.data_type()) {
-            return Err(refused(held, wanted));
-        }
-        let target = Arc::new(Field::new(wanted.name(), wanted.data_type().clone(), true));
-        Ok(Arc::new(CastExpr::new_with_target_field(read, target, None)))
+        Ok(read)
     }
 }
 
@@ -154,12 +177,12 @@ fn refused(held: &Field, wanted: &Field) -> DataFusionError {
 /// Whether a cast only changes the form of values.
 fn is_same_value(from: &ArrowType, to: &ArrowType) -> bool {
     match (from, to) {
-        (ArrowType::Timestamp(from, _), ArrowType::Timestamp(to, _)) => {
-            // a finer form of a coarser column holds no finer values
-            from == to || *from == TimeUnit::Millisecond || *to != TimeUnit::Nanosecond
+        (ArrowType::Timestamp(from, zone), ArrowType::Timestamp(to, _)) => {
+            // a cast to a coarser unit cuts towards zero, one from a zone moves the clock
+            let utc = zone.as_deref().is_none_or(|zone| zone == "UTC" || zone == "+00:00");
+            utc && from <= to
         }
-        (ArrowType::Time64(_), ArrowType::Time32(TimeUnit::Millisecond))
-        | (ArrowType::LargeUtf8 | ArrowType::Utf8View, ArrowType::Utf8)
+        (ArrowType::LargeUtf8 | ArrowType::Utf8View, ArrowType::Utf8)
         | (ArrowType::LargeBinary | ArrowType::BinaryView | ArrowType::FixedSizeBinary(_), ArrowType::Binary) => true,
         (ArrowType::Dictionary(_, value), to) => value.as_ref() == to,
         _ => false,

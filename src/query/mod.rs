@@ -13,6 +13,7 @@
 //! | [`compared`] | two states that are compared, without what they share |
 //! | `layout` | sections to plan nodes |
 //! | `mapping` | which Parquet files DataFusion's own source may read |
+//! | `stored` | a column of such a file as the table's type |
 //! | `filters` | which filters planning applies, and how far |
 //! | `spread` | work over output partitions |
 //! | `yielding` | plans that can be cancelled at any moment |
@@ -32,6 +33,7 @@ pub mod report;
 pub mod settings;
 mod spread;
 pub mod statistics;
+mod stored;
 pub mod table;
 pub mod view;
 pub mod work;

@@ -38,7 +38,7 @@ use object_store::ObjectStore;
 use parquet::arrow::arrow_reader::RowSelection;
 
 use super::summary::ScanSummary;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::file::guarded_stream;
 use crate::query::mapping::Mapping;
 use crate::read::{ReadContext, ReadCounters, SectionHandle, live_mask};
@@ -319,7 +319,14 @@ impl Morsel for Named<Box<dyn Morsel>> {
 /// An error of reading a file in our words: damage, unless it is ours already or not about the file.
 fn told(error: DataFusionError, location: &Location) -> DataFusionError {
     if !is_parquet(&error) {
-        return error;
+        return match error {
+            DataFusionError::External(source) if source.is::<Error>() => {
+                let ours = Error::from_datafusion(DataFusionError::External(source));
+                let of_file = matches!(ours.kind(), ErrorKind::Corrupt | ErrorKind::Unsupported);
+                if of_file { ours.with_context("file", location).or_restore().into() } else { ours.into() }
+            }
+            other => other,
+        };
     }
     let ours = Error::from_datafusion(error);
     if ours.code() != "Execution" {
