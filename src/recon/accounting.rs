@@ -69,6 +69,8 @@ pub struct Accounting {
     pub matching: Option<u64>,
     /// Where the identity fails, in words; empty when it holds.
     pub violations: Vec<String>,
+    /// What planning the read had to say.
+    pub notices: Vec<String>,
 }
 
 impl AccountingRow {
@@ -120,6 +122,7 @@ pub async fn account(pin: &Arc<Pin>, env: &Arc<QueryEnv>, options: &AccountingOp
         primary_key,
         exact: options.exact,
         snapshot_total: pin.snapshot.as_ref().and_then(|s| s.total_record_count),
+        notices: plan.notices.clone(),
         ..Accounting::default()
     };
     let named = |partition: &[Datum]| partition_text(pin, partition, &options.zone);

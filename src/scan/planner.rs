@@ -140,6 +140,9 @@ impl<'a> Planner<'a> {
         } else {
             Vectors::default()
         };
+        if !unmerged && !wants_vectors {
+            self.notice_unapplied_vectors(pin, &live).await;
+        }
         let mut buckets = self.cut_buckets(pin, &table, &live)?;
         if unmerged {
             // value statistics of change files never prune; Java keeps them as well
@@ -333,10 +336,49 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
+    /// Says what vectors of a primary-key table are not applied since its option was switched off: rows they delete are
+    /// read again, as Java reads them. Costs the index manifest. One that cannot be read fails no query, since nothing
+    /// of it is needed; the notice says so.
+    async fn notice_unapplied_vectors(&mut self, pin: &Arc<Pin>, live: &[Live]) {
+        if !live.iter().any(Live::is_kept) {
+            return;
+        }
+        let vectors = match Vectors::read(pin, self.env, &mut self.partitions).await {
+            Ok(vectors) => vectors,
+            Err(error) => {
+                self.notices.push(format!(
+                    "{}: whether vectors that are not applied name rows is not known: {}",
+                    pin.table.name(),
+                    error.message()
+                ));
+                return;
+            }
+        };
+        let (mut files, mut rows, mut known) = (0, 0, true);
+        for file in live.iter().filter(|file| file.is_kept()) {
+            let Some(vector) = vectors.of(file.partition, file.entry.bucket.0, &file.entry.file.file_name) else {
+                continue;
+            };
+            files += 1;
+            // older writers do not say how many rows a vector names
+            let told = vector.range.cardinality.and_then(|rows| u64::try_from(rows).ok());
+            rows += told.unwrap_or(1);
+            known &= told.is_some();
+        }
+        if files > 0 {
+            self.notices.push(format!(
+                "{}: {}{} of {} {} deleted by vectors that are not applied, since deletion-vectors.enabled is false now",
+                pin.table.name(),
+                if known { "" } else { "at least " },
+                plural(rows, "row"),
+                plural(files, "file"),
+                if rows == 1 { "is" } else { "are" }
+            ));
+        }
+    }
+
     fn notice_hidden(&mut self, rule: &str, (files, rows): (u64, u64)) {
         if files > 0 {
-            let plural =
-                |count: u64, one: &str| if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") };
             self.notices.push(format!("{rule}: {}, {} not read", plural(files, "file"), plural(rows, "row")));
         }
     }
@@ -605,6 +647,11 @@ type Planned = Vec<Option<PlannedFile>>;
 
 /// Buckets that can hold the keys asked for, and the rule as shown.
 type WantedBuckets = (BTreeSet<i32>, Arc<str>);
+
+/// `1 file`, `2 files`.
+fn plural(count: u64, one: &str) -> String {
+    if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }
+}
 
 /// Drops the files that `which` names; returns how many files and rows.
 fn drop_where(live: &mut [Live], stage: Stage, rule: &Arc<str>, which: impl Fn(&Live) -> bool) -> (u64, u64) {

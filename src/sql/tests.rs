@@ -15,6 +15,7 @@ use tempfile::TempDir;
 
 use super::{PinLine, Session, SessionConfig, StatementKind, StatementResult, Warehouse};
 use crate::error::{Error, ErrorKind, Result};
+use crate::spec::CommitKind;
 use crate::testing::builder::{FileSpec, SchemaChange, TableBuilder, TableSpec};
 use crate::testing::golden;
 
@@ -682,6 +683,33 @@ async fn unquoted_columns_find_their_case() {
         assert_eq!(rows(&session, sql).await, ["1,a,5"], "{sql}");
     }
     assert_eq!(code(&session, "SELECT \"id\" FROM Orders").await, "ColumnNotFound");
+}
+
+#[tokio::test]
+async fn vectors_switched_off_are_told_by_every_statement() {
+    let dir = tempfile::tempdir().unwrap();
+    let spec = TableSpec::new(&[("id", "INT NOT NULL"), ("v", "INT")])
+        .primary_key(&["id"])
+        .option("bucket", "1")
+        .option("deletion-vectors.enabled", "true");
+    let mut table = TableBuilder::create(dir.path(), "pay", "t", &spec).unwrap();
+    let all: Vec<_> = (0..9).map(|id| json!({"id": id, "v": id})).collect();
+    table.commit().file(FileSpec::rows(&all).level(5)).kind(CommitKind::Compact).publish().unwrap();
+    let file = table.live_files().unwrap().remove(0).file.file_name;
+    table.commit().delete_positions(&file, &[3]).kind(CommitKind::Compact).publish().unwrap();
+    table.alter(&SchemaChange::Set("deletion-vectors.enabled", "false")).unwrap();
+    table.append(&[json!({"id": 9, "v": 9})]).unwrap();
+    let session = session_of(&dir).await;
+    let since = "deleted by vectors that are not applied, since deletion-vectors.enabled is false now";
+    let notice = format!("pay.t: 1 row of 1 file is {since}");
+    for sql in ["SELECT * FROM t", "SELECT count(*) FROM t", "SELECT count(*) FROM t VERSION AS OF 2"] {
+        let result = session.run_one(sql).await.unwrap();
+        assert_eq!(result.notices.iter().filter(|n| **n == notice).count(), 1, "{sql}: {:?}", result.notices);
+    }
+    let (_, counts) = session.counts("t", None).await.unwrap();
+    assert_eq!((counts.total.final_rows, counts.notices), (10, vec![notice]));
+    let before = session.run_one("SELECT count(*) FROM t VERSION AS OF 1").await.unwrap();
+    assert!(!before.notices.iter().any(|n| n.contains("vectors")), "{:?}", before.notices);
 }
 
 #[tokio::test]

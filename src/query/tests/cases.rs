@@ -16,7 +16,7 @@ use crate::query::{LakeTable, LakeView, LakepinOptions, QueryEnv, ScanLog, Work}
 use crate::snapshot::{Pin, PinRequest};
 use crate::spec::CommitKind;
 use crate::spec::index_manifest::{decode_index_manifest, encode_index_manifest};
-use crate::testing::builder::{FileSpec, TableBuilder, TableSpec};
+use crate::testing::builder::{FileSpec, SchemaChange, TableBuilder, TableSpec};
 
 /// Old rows in one run, newer versions above, some deleted.
 pub(super) fn versions(dir: &std::path::Path) {
@@ -442,6 +442,52 @@ async fn a_vector_of_another_cardinality_is_damaged() {
         let error = rows(&register(way, &lake), "SELECT id FROM t").await.expect_err("damaged");
         assert!(error.to_string().contains("holds 3 rows, the index manifest says 2"), "{way:?}: {error}");
     }
+}
+
+#[tokio::test]
+async fn vectors_that_are_not_applied_are_told() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let spec = TableSpec::new(&[("id", "INT NOT NULL"), ("dt", "STRING NOT NULL")])
+        .partitioned_by(&["dt"])
+        .primary_key(&["id", "dt"])
+        .option("bucket", "1")
+        .option("deletion-vectors.enabled", "true");
+    let mut table = TableBuilder::create(dir.path(), "d", "t", &spec).expect("creates");
+    let all: Vec<Value> = (0..10).map(|id| json!({"id": id, "dt": if id < 5 { "a" } else { "b" }})).collect();
+    table.commit().file(FileSpec::rows(&all).level(5)).kind(CommitKind::Compact).publish().expect("publishes");
+    let files: Vec<String> = table.live_files().expect("files").into_iter().map(|entry| entry.file.file_name).collect();
+    let commit = table.commit().delete_positions(&files[0], &[1, 2]).delete_positions(&files[1], &[0]);
+    let snapshot = commit.kind(CommitKind::Compact).publish().expect("publishes");
+    let index = table.root().join("manifest").join(snapshot.index_manifest.expect("an index manifest"));
+    // what a query answers and what it says
+    let told = async |sql: &str| {
+        let table = super::table(dir.path(), "d", "t").await.expect("opens");
+        let pin = Pin::resolve(&table, PinRequest::Latest, &Default::default()).await.expect("pins");
+        let log = ScanLog::new();
+        let lake = LakeTable::try_new(pin, QueryEnv::new()).expect("a table").with_log(Arc::clone(&log));
+        let found = rows(&register(WITH_SOURCE, &lake), sql).await.expect("runs");
+        let notices: Vec<String> = log.reports().into_iter().flat_map(|report| report.notices).collect();
+        (found.len(), notices)
+    };
+    assert_eq!(told("SELECT * FROM t").await, (7, vec![]));
+    table.alter(&SchemaChange::Set("deletion-vectors.enabled", "false")).expect("alters");
+    let since = "deleted by vectors that are not applied, since deletion-vectors.enabled is false now";
+    assert_eq!(told("SELECT * FROM t").await, (10, vec![format!("d.t: 3 rows of 2 files are {since}")]));
+    let of_b = told("SELECT * FROM t WHERE dt = 'b'").await;
+    assert_eq!(of_b.0, 5);
+    assert!(of_b.1.len() == 1 && of_b.1[0].contains(" of 1 file "), "{of_b:?}");
+    assert_eq!(told("SELECT * FROM t WHERE dt = 'c'").await, (0, vec![]));
+    // older writers do not say how many rows a vector names
+    let mut entries = decode_index_manifest(&fs::read(&index).expect("reads"), "index").expect("decodes");
+    for range in entries.iter_mut().flat_map(|file| file.deletion_vectors.iter_mut().flatten()) {
+        range.cardinality = None;
+    }
+    fs::write(&index, encode_index_manifest(&entries).expect("encodes")).expect("writes");
+    assert_eq!(told("SELECT * FROM t").await, (10, vec![format!("d.t: at least 2 rows of 2 files are {since}")]));
+    fs::write(&index, "no manifest").expect("writes");
+    let (found, notices) = told("SELECT * FROM t").await;
+    assert_eq!(found, 10);
+    assert!(notices.iter().any(|notice| notice.contains("is not known")), "{notices:?}");
 }
 
 #[tokio::test]

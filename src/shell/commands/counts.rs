@@ -66,6 +66,7 @@ fn run(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
         let batch = batch(&accounting)?;
         let mut answer = Answer::of_batches(batch.schema(), vec![batch])?;
         answer.pins = vec![pin];
+        answer.notices = accounting.notices.clone();
         shell.present(answer, Show { cap: false, ..Show::default() }).await?;
         shell.say(&conclusions(&accounting, condition, shell.settings.language))?;
         match accounting.violations.as_slice() {
