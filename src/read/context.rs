@@ -95,6 +95,8 @@ pub struct ReadCounters {
     superseded: AtomicU64,
     tombstones: AtomicU64,
     select_nanos: AtomicU64,
+    streamed: AtomicU64,
+    resumes: AtomicU64,
 }
 
 macro_rules! counters {
@@ -131,6 +133,10 @@ counters! {
     tombstones, add_tombstones;
     /// Time spent selecting, waiting for keys included, in nanoseconds.
     select_nanos, add_select_nanos;
+    /// Selections made out of a merge of batches of keys: all keys at once did not fit into memory.
+    streamed, add_streamed;
+    /// Merges of rows begun again behind the last row given out, in less memory.
+    resumes, add_resumes;
 }
 
 /// A section on its way to rows, shared by all who read it. What is found out about it, its selection or where to cut

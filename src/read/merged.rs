@@ -130,6 +130,7 @@ impl SectionMerge {
                         let slower = merge.pace.slower().filter(|_| error.kind() == ErrorKind::Exhausted);
                         let Some(pace) = slower else { return Err(sized(error, &merge.context, &merge.handle)) };
                         merge.pace = pace;
+                        merge.context.counters.add_resumes(1);
                         // gives its memory back first
                         drop(running);
                         running = merge.start();

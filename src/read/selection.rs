@@ -33,7 +33,10 @@ async fn compute(context: &Arc<ReadContext>, handle: &Arc<SectionHandle>) -> Res
     let started = Instant::now();
     let rules = Arc::clone(context.rules(handle)?);
     let selected = match in_memory(context, handle, &rules).await {
-        Err(error) if error.kind() == ErrorKind::Exhausted => streamed(context, handle, &rules).await,
+        Err(error) if error.kind() == ErrorKind::Exhausted => {
+            context.counters.add_streamed(1);
+            streamed(context, handle, &rules).await
+        }
         other => other,
     }
     .map_err(|error| sized(error, context, handle))?;

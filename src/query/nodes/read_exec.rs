@@ -341,9 +341,11 @@ struct RunMetrics {
     superseded: Count,
     tombstones: Count,
     vector_deleted: Count,
+    streamed: Count,
+    resumes: Count,
     select_time: Time,
     /// What the metrics know of the counters, the time last.
-    seen: [u64; 8],
+    seen: [u64; 10],
 }
 
 impl RunMetrics {
@@ -359,8 +361,10 @@ impl RunMetrics {
             superseded: counter("rows_superseded"),
             tombstones: counter("keys_deleted"),
             vector_deleted: counter("rows_deleted_by_vector"),
+            streamed: counter("sections_selected_in_little_memory"),
+            resumes: counter("merges_begun_again"),
             select_time: MetricBuilder::new(set).subset_time("select_time", partition),
-            seen: [0; 8],
+            seen: [0; 10],
         }
     }
 
@@ -375,6 +379,8 @@ impl RunMetrics {
             counters.superseded(),
             counters.tombstones(),
             counters.vector_deleted(),
+            counters.streamed(),
+            counters.resumes(),
             counters.select_nanos(),
         ];
         let counts = [
@@ -385,6 +391,8 @@ impl RunMetrics {
             &self.superseded,
             &self.tombstones,
             &self.vector_deleted,
+            &self.streamed,
+            &self.resumes,
         ];
         for ((count, now), seen) in counts.into_iter().zip(now).zip(self.seen) {
             count.add(usize::try_from(now.saturating_sub(seen)).unwrap_or(usize::MAX));

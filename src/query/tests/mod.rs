@@ -5,12 +5,14 @@ mod cases;
 mod codec;
 mod golden;
 mod memory;
+mod merging;
 mod metadata;
 mod parts;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use arrow::record_batch::RecordBatch;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::physical_plan::displayable;
 use datafusion::prelude::{SessionConfig, SessionContext};
@@ -54,7 +56,11 @@ fn session(way: Way) -> SessionContext {
 }
 
 async fn rows(context: &SessionContext, sql: &str) -> Result<Vec<String>> {
-    let batches = context.sql(sql).await?.collect().await?;
+    texts(&context.sql(sql).await?.collect().await?)
+}
+
+/// Rows as text, sorted.
+fn texts(batches: &[RecordBatch]) -> Result<Vec<String>> {
     let options = FormatOptions::new().with_null("∅");
     let mut rows = Vec::new();
     for batch in batches {
