@@ -7,7 +7,8 @@ use lakepin::spec::binary_row::RowForm;
 use lakepin::spec::index_manifest::{decode_index_manifest, encode_index_manifest};
 use lakepin::spec::manifest::{decode_manifest, decode_manifest_list, encode_manifest, encode_manifest_list};
 use lakepin::spec::{
-    BinaryRow, DataType, Datum, FieldType, IndexFileMeta, ManifestEntry, SimpleStats, Snapshot, TableSchema,
+    BinaryRow, DataType, Datum, FieldType, IndexFileMeta, ManifestEntry, ManifestFileMeta, SimpleStats, Snapshot,
+    TableSchema,
 };
 use serde_json::Value;
 
@@ -46,6 +47,36 @@ pub fn entries(root: &Path, id: i64, mut change: impl FnMut(&mut ManifestEntry))
     snapshot.base_manifest_list_size = sizes.first().copied();
     snapshot.delta_manifest_list_size = sizes.last().copied();
     fs::write(snapshot_path(root, id), snapshot.to_json()).text()
+}
+
+/// Changes what the manifest lists of a snapshot say about its manifests, in place.
+pub fn manifests(root: &Path, id: i64, mut change: impl FnMut(&mut ManifestFileMeta)) -> Result<(), String> {
+    let mut snapshot = snapshot(root, id)?;
+    let mut sizes = Vec::new();
+    for name in [&snapshot.base_manifest_list, &snapshot.delta_manifest_list] {
+        let path = root.join("manifest").join(name);
+        let mut list = decode_manifest_list(&fs::read(&path).text()?, name).text()?;
+        list.iter_mut().for_each(&mut change);
+        let bytes = encode_manifest_list(&list).text()?;
+        sizes.push(bytes.len() as u64);
+        fs::write(&path, bytes).text()?;
+    }
+    snapshot.base_manifest_list_size = sizes.first().copied();
+    snapshot.delta_manifest_list_size = sizes.last().copied();
+    fs::write(snapshot_path(root, id), snapshot.to_json()).text()
+}
+
+/// Makes one table a branch of another: data files and manifests of both lie in one folder.
+pub fn make_branch(of: &Path, from: &Path, name: &str) -> Result<(), String> {
+    let branch = of.join(format!("branch/branch-{name}"));
+    for file in files_below(from) {
+        let relative = file.strip_prefix(from).text()?;
+        let own = ["schema", "snapshot", "tag"].iter().any(|folder| relative.starts_with(folder));
+        let to = if own { branch.join(relative) } else { of.join(relative) };
+        fs::create_dir_all(to.parent().ok_or("no folder")?).text()?;
+        fs::rename(&file, &to).text()?;
+    }
+    fs::remove_dir_all(from).text()
 }
 
 /// Changes the index manifest of a snapshot in place.

@@ -39,6 +39,16 @@ macro_rules! cases {
 }
 pub(crate) use cases;
 
+/// Registers tests of no case: `named!(tests, "branch", reads_both, …)` gives the tests `branch::reads_both`.
+macro_rules! named {
+    ($tests:expr, $prefix:literal, $($name:ident),* $(,)?) => {
+        $($tests.push(crate::harness::Test::new_async(concat!($prefix, "::", stringify!($name)), || async {
+            $name(crate::field::kit::Lake::new()?).await.map(|()| crate::harness::Outcome::Passed(String::new()))
+        }));)*
+    };
+}
+pub(crate) use named;
+
 /// True when the heavy proofs run at their full figures.
 pub use crate::resume::full_scale;
 

@@ -1,6 +1,7 @@
 //! Faults that users of such tools met, as tests with their right answers; bad input; random tables against a fold.
 
 mod bad_input;
+mod branch;
 mod bucket;
 mod changes;
 mod count;
@@ -16,6 +17,7 @@ mod names;
 #[cfg(unix)]
 mod nobody;
 mod partition;
+mod row_tracking;
 mod schema;
 mod stats;
 mod storage;
@@ -33,6 +35,8 @@ pub fn register(tests: &mut Vec<Test>) {
     bucket::register(tests);
     merge::register(tests);
     schema::register(tests);
+    branch::register(tests);
+    row_tracking::register(tests);
     storage::register(tests);
     engine::register(tests);
     names::register(tests);
