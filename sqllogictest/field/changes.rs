@@ -4,7 +4,7 @@ use lakepin::spec::CommitKind;
 use lakepin::testing::builder::{FileSpec, TableSpec};
 use serde_json::{Value, json};
 
-use super::kit::{Done, Lake, OrText, ask, cases, check, expect, expect_ordered, rows};
+use super::kit::{Done, Lake, OrText, ask, cases, check, expect, expect_ordered, named, rows};
 use crate::harness::Test;
 
 pub fn register(tests: &mut Vec<Test>) {
@@ -12,6 +12,12 @@ pub fn register(tests: &mut Vec<Test>) {
         tests, "case",
         B031 a_delete_after_compaction_is_a_change,
         B032 limits_over_changes,
+    );
+    named!(
+        tests,
+        "changes",
+        a_file_lifted_to_another_level_is_a_change_where_levels_count,
+        ranges_between_tags_by_their_snapshots,
     );
 }
 
@@ -77,4 +83,47 @@ async fn limits_over_changes(lake: Lake) -> Done {
         }
     }
     expect(&s, &format!("SELECT count(*), min(id), max(id) {changes} WHERE v = 3"), &["10|30|39"]).await
+}
+
+async fn a_file_lifted_to_another_level_is_a_change_where_levels_count(lake: Lake) -> Done {
+    let spec = ints()
+        .option("merge-engine", "aggregation")
+        .option("fields.v.aggregate-function", "sum")
+        .option("changelog-producer", "lookup");
+    let mut t = lake.table("t", &spec)?;
+    t.commit().file(FileSpec::rows(&numbered(1..3, 1)).level(5)).publish().text()?;
+    t.append(&numbered(1..2, 2)).text()?;
+    let lifted = t.live_files().text()?.into_iter().find(|e| e.file.level == 0).ok_or("no file on level 0")?;
+    let mut above = lifted.clone();
+    above.file.level = 4;
+    let commit = t.commit().remove(&lifted.file.file_name).entry(above).kind(CommitKind::Compact);
+    commit.publish().text()?;
+    let s = lake.session().await?;
+    expect(&s, "SELECT * FROM t VERSION AS OF 2", &["1|3", "2|1"]).await?;
+    // levels above 0 hold whole rows: the lowest one counts alone
+    expect(&s, "SELECT * FROM t", &["1|2", "2|1"]).await?;
+    let diff = "SELECT * FROM paimon_diff('d.t', from => 2, to => 3)";
+    expect(&s, diff, &["UPDATE|1|3|2|[v]"]).await?;
+    let back = "SELECT * FROM paimon_diff('d.t', from => 3, to => 2)";
+    expect(&s, back, &["UPDATE|1|2|3|[v]"]).await
+}
+
+async fn ranges_between_tags_by_their_snapshots(lake: Lake) -> Done {
+    let mut t = lake.table("t", &ints())?;
+    t.append(&numbered(1..2, 1)).text()?;
+    t.tag("a", 1).text()?;
+    t.append(&numbered(2..4, 2)).text()?;
+    t.append(&[json!({"id": 2, "v": 2, "_ROW_KIND": "-D"})]).text()?;
+    t.tag("b", 3).text()?;
+    let s = lake.session().await?;
+    let range =
+        |table: &str, more: &str| format!("SELECT * FROM {table} /*+ OPTIONS('incremental-between'='a,b'{more}) */");
+    // two states compared: key 2 came and went between them
+    expect(&s, &range("t", ""), &["3|2"]).await?;
+    expect(&s, &range("t$audit_log", ""), &["+I|3|2"]).await?;
+    expect(&s, &range("t", ", 'incremental-between-tag-to-snapshot'='false'"), &["3|2"]).await?;
+    // what the commits between them added
+    let by_snapshot = ", 'incremental-between-tag-to-snapshot'='true'";
+    expect(&s, &range("t", by_snapshot), &["2|2", "3|2"]).await?;
+    expect(&s, &range("t$audit_log", by_snapshot), &["+I|2|2", "+I|3|2", "-D|2|2"]).await
 }

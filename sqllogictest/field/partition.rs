@@ -11,8 +11,8 @@ use lakepin::storage::{Location, Storage};
 use lakepin::testing::builder::TableSpec;
 use serde_json::{Value, json};
 
-use super::edit::files_below;
-use super::kit::{Done, Lake, OrText, cases, check, config, expect, rows};
+use super::edit::{files_below, manifests};
+use super::kit::{Done, Lake, OrText, cases, check, config, expect, named, rows};
 use crate::harness::Test;
 
 pub fn register(tests: &mut Vec<Test>) {
@@ -24,6 +24,7 @@ pub fn register(tests: &mut Vec<Test>) {
         B038 partition_columns_stand_anywhere,
         B039 filters_of_partition_and_file_columns,
     );
+    named!(tests, "partition", null_partitions_of_every_type_are_kept);
 }
 
 async fn null_partitions_are_kept(lake: Lake) -> Done {
@@ -231,6 +232,65 @@ async fn filters_of_partition_and_file_columns(lake: Lake) -> Done {
         expect(&s, &format!("SELECT * FROM t WHERE {condition}"), &ids).await?;
         let count = ids.len().to_string();
         expect(&s, &format!("SELECT count(*) FROM t WHERE {condition}"), &[&count]).await?;
+    }
+    Ok(())
+}
+
+/// A partition value, as JSON and as SQL.
+fn parts(text: &str) -> [(Value, &'static str); 3] {
+    match text {
+        "INT" => [(json!(null), "NULL"), (json!(-1), "-1"), (json!(7), "7")],
+        "DATE" => [
+            (json!(null), "NULL"),
+            (json!("1969-12-31"), "DATE '1969-12-31'"),
+            (json!("2026-04-16"), "DATE '2026-04-16'"),
+        ],
+        "BOOLEAN" => [(json!(null), "NULL"), (json!(false), "false"), (json!(true), "true")],
+        _ => [(json!(null), "NULL"), (json!("a"), "'a'"), (json!("b"), "'b'")],
+    }
+}
+
+async fn null_partitions_of_every_type_are_kept(lake: Lake) -> Done {
+    let types = [("INT", "DATE"), ("DATE", "BOOLEAN"), ("BOOLEAN", "STRING"), ("STRING", "INT"), ("INT", "INT")];
+    for (number, (first, second)) in types.into_iter().enumerate() {
+        let spec = TableSpec::new(&[("id", "INT"), ("p", first), ("q", second)]).partitioned_by(&["p", "q"]);
+        let (one, other) = (parts(first), parts(second));
+        for untold in [false, true] {
+            let name = format!("t{number}{}", if untold { "_untold" } else { "" });
+            let mut t = lake.table(&name, &spec)?;
+            // a manifest each: NULL in one column, in the other, in both, in none
+            for (i, j) in [(0, 0), (0, 1), (1, 0), (1, 2), (2, 1)] {
+                t.append(&[json!({"id": i * 10 + j, "p": one[i].0, "q": other[j].0})]).text()?;
+            }
+            if untold {
+                // of NULLs nothing is said
+                manifests(t.root(), 5, |meta| meta.partition_stats.null_counts.fill(None))?;
+            }
+            let s = lake.session().await?;
+            for (condition, ids) in [
+                ("p IS NULL".to_string(), vec!["0", "1"]),
+                ("p IS NOT NULL".to_string(), vec!["10", "12", "21"]),
+                ("q IS NULL".to_string(), vec!["0", "10"]),
+                ("q IS NOT NULL".to_string(), vec!["1", "12", "21"]),
+                ("p IS NULL AND q IS NULL".to_string(), vec!["0"]),
+                ("p IS NULL OR q IS NULL".to_string(), vec!["0", "1", "10"]),
+                ("p IS NOT NULL AND q IS NOT NULL".to_string(), vec!["12", "21"]),
+                (format!("p = {}", one[1].1), vec!["10", "12"]),
+                (format!("p <> {}", one[1].1), vec!["21"]),
+                (format!("p IS DISTINCT FROM {}", one[1].1), vec!["0", "1", "21"]),
+                (format!("p = {} AND q IS NULL", one[1].1), vec!["10"]),
+                (format!("q = {} AND p IS NULL", other[1].1), vec!["1"]),
+                (format!("NOT (q = {})", other[1].1), vec!["12"]),
+                (format!("q IN ({}, NULL)", other[2].1), vec!["12"]),
+                (format!("p >= {}", one[1].1), vec!["10", "12", "21"]),
+            ] {
+                expect(&s, &format!("SELECT id FROM {name} WHERE {condition}"), &ids).await?;
+                let count = ids.len().to_string();
+                expect(&s, &format!("SELECT count(*) FROM {name} WHERE {condition}"), &[&count]).await?;
+            }
+            expect(&s, &format!("SELECT count(*), count(p), count(q) FROM {name}"), &["5|3|3"]).await?;
+            expect(&s, &format!("SELECT count(*) FROM {name} GROUP BY p"), &["1", "2", "2"]).await?;
+        }
     }
     Ok(())
 }

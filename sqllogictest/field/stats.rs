@@ -1,12 +1,12 @@
 //! Statistics and literals: bounds that are cut, missing or of another type never lose a row.
 
-use lakepin::spec::Datum;
+use lakepin::spec::{BinaryRow, Datum, SimpleStats};
 use lakepin::sql::Session;
 use lakepin::testing::builder::{FileSpec, SchemaChange, TableBuilder, TableSpec};
 use serde_json::{Value, json};
 
 use super::edit::{entries, stats};
-use super::kit::{Done, Lake, OrText, ask, cases, check, expect, expect_ordered, rows};
+use super::kit::{Done, Lake, OrText, ask, cases, check, expect, expect_ordered, named, rows};
 use crate::harness::Test;
 
 pub fn register(tests: &mut Vec<Test>) {
@@ -21,6 +21,12 @@ pub fn register(tests: &mut Vec<Test>) {
         B048 like_with_escape,
         B050 timestamps_of_every_precision,
         B052 literals_that_cannot_be_cast,
+    );
+    named!(
+        tests,
+        "stats",
+        rows_that_an_index_finds_may_be_deleted,
+        first_and_last_keys_bound_nothing_where_files_are_not_sorted,
     );
 }
 
@@ -472,6 +478,84 @@ async fn literals_that_cannot_be_cast(lake: Lake) -> Done {
             "id = true",
         ] {
             as_in_memory(&s, "id", condition, table, "m").await?;
+        }
+    }
+    Ok(())
+}
+
+/// A file index of one `bitmap` over an INT column, each value in one row.
+fn bitmap_index(column: &str, values: &[i32]) -> Vec<u8> {
+    let text = |text: &str| [&(text.len() as u16).to_be_bytes()[..], text.as_bytes()].concat();
+    let int = |number: i32| number.to_be_bytes().to_vec();
+    let mut body = [vec![1], int(values.len() as i32), int(values.len() as i32), vec![0]].concat();
+    for (row, value) in values.iter().enumerate() {
+        // a single row stands as a negative offset
+        body.extend([int(*value), int(-1 - row as i32)].concat());
+    }
+    let head = [int(1), text(column), int(1), text("bitmap")].concat();
+    // magic, version, length of the head; the head with start and length of the body; nothing redundant
+    let start = 8 + 4 + 4 + head.len() as i32 + 4 + 4 + 4;
+    let magic = 1_493_475_289_347_502_i64.to_be_bytes().to_vec();
+    [magic, int(1), int(start), head, int(start), int(body.len() as i32), int(0), body].concat()
+}
+
+async fn rows_that_an_index_finds_may_be_deleted(lake: Lake) -> Done {
+    let spec = TableSpec::new(&[("id", "INT"), ("v", "INT")])
+        .option("deletion-vectors.enabled", "true")
+        .option("file-index.bitmap.columns", "v");
+    let mut t = lake.table("t", &spec)?;
+    let values = [10, 20, 30, 40, 50, 60];
+    let data: Vec<Value> = values.iter().enumerate().map(|(id, v)| json!({"id": id, "v": v})).collect();
+    t.append(&data).text()?;
+    entries(t.root(), 1, |entry| entry.file.embedded_index = Some(bitmap_index("v", &values).into()))?;
+    let file = t.live_files().text()?.pop().ok_or("no file")?.file.file_name;
+    t.commit().delete_positions(&file, &[1, 4]).publish().text()?;
+    let s = lake.session().await?;
+    for source in [true, false] {
+        ask(&s, &format!("SET lakepin.merge_source = {source}")).await.text()?;
+        for (condition, ids) in [
+            ("v IN (20, 30)", vec!["2"]),
+            ("v = 20", vec![]),
+            ("v = 40", vec!["3"]),
+            ("v NOT IN (10, 20)", vec!["2", "3", "5"]),
+            ("v = 50 OR v = 60", vec!["5"]),
+            ("v IS NOT NULL", vec!["0", "2", "3", "5"]),
+        ] {
+            expect(&s, &format!("SELECT id FROM t WHERE {condition}"), &ids).await?;
+            let count = ids.len().to_string();
+            expect(&s, &format!("SELECT count(*) FROM t WHERE {condition}"), &[&count]).await?;
+        }
+        // without the vector the index finds what it should
+        expect(&s, "SELECT id FROM t VERSION AS OF 1 WHERE v IN (20, 30)", &["1", "2"]).await?;
+    }
+    let plan = ask(&s, "EXPLAIN FILES SELECT id FROM t WHERE v = 25").await.text()?.rows().join("\n");
+    check(plan.contains("file index"), format!("the index is not asked: {plan}"))
+}
+
+async fn first_and_last_keys_bound_nothing_where_files_are_not_sorted(lake: Lake) -> Done {
+    let spec = TableSpec::new(&[("k", "INT NOT NULL"), ("v", "INT")])
+        .primary_key(&["k"])
+        .option("bucket", "1")
+        .option("deletion-vectors.enabled", "true")
+        .option("pk-clustering-override", "true");
+    let nothing =
+        || SimpleStats { min_values: BinaryRow::empty(), max_values: BinaryRow::empty(), null_counts: Vec::new() };
+    for name in ["told", "untold"] {
+        let mut t = lake.table(name, &spec)?;
+        let data = [5, 1, 9].map(|k| json!({"k": k, "v": k * 10}));
+        t.commit().file(FileSpec::rows(&data).level(5).keep_order()).publish().text()?;
+        if name == "untold" {
+            entries(t.root(), 1, |entry| (entry.file.key_stats, entry.file.value_stats) = (nothing(), nothing()))?;
+        }
+        let s = lake.session().await?;
+        for (condition, right) in [
+            ("k = 1", vec!["1|10"]),
+            ("k < 5", vec!["1|10"]),
+            ("k IN (1, 9)", vec!["1|10", "9|90"]),
+            ("k > 1", vec!["5|50", "9|90"]),
+            ("v = 10", vec!["1|10"]),
+        ] {
+            expect(&s, &format!("SELECT * FROM {name} WHERE {condition}"), &right).await?;
         }
     }
     Ok(())

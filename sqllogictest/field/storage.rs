@@ -10,13 +10,14 @@ use lakepin::arrow::array::RecordBatch;
 use lakepin::catalog::FilesystemCatalog;
 use lakepin::object_store::local::LocalFileSystem;
 use lakepin::spec::CommitKind;
+use lakepin::spec::manifest::{decode_manifest, decode_manifest_list, encode_manifest};
 use lakepin::sql::{Session, Warehouse};
 use lakepin::storage::Storage;
 use lakepin::testing::builder::{FileSpec, TableBuilder, TableSpec};
 use serde_json::{Value, json};
 
-use super::edit::data_files;
-use super::kit::{Done, Lake, OrText, ask, cases, check, config, expect, refused, says};
+use super::edit::{self, data_files, files_below};
+use super::kit::{Done, Lake, OrText, ask, cases, check, config, expect, named, refused, says};
 use super::vanishing::Vanishing;
 use crate::harness::Test;
 
@@ -27,6 +28,7 @@ pub fn register(tests: &mut Vec<Test>) {
         B082 hints_are_only_hints,
         B084 a_snapshot_that_expires_under_the_reader,
     );
+    named!(tests, "storage", a_manifest_of_one_name_and_size_in_another_table_is_another);
 }
 
 fn append_table(lake: &Lake, name: &str, option: Option<(&str, &str)>) -> Result<TableBuilder, String> {
@@ -209,5 +211,50 @@ async fn listing_skips_what_vanishes(lake: &Lake) -> Done {
     store.lose("listed/manifest/manifest-list");
     let s = through(lake.path(), store).await?;
     refused(&s, "SELECT * FROM listed", ErrorKind::Corrupt, &["manifest-list"]).await?;
+    Ok(())
+}
+
+async fn a_manifest_of_one_name_and_size_in_another_table_is_another(lake: Lake) -> Done {
+    let spec = TableSpec::new(&[("v", "INT")]);
+    let mut t = lake.table("t", &spec)?;
+    t.append(&[json!({"v": 1})]).text()?;
+    let mut source = lake.table("source", &spec)?;
+    source.append(&[json!({"v": 2})]).text()?;
+    let other = data_files(source.root()).pop().ok_or("no data file")?;
+    let copy = t.root().with_file_name("t2");
+    for file in files_below(t.root()) {
+        let to = copy.join(file.strip_prefix(t.root()).text()?);
+        fs::create_dir_all(to.parent().ok_or("no folder")?).text()?;
+        fs::copy(&file, &to).text()?;
+    }
+    // the copy's manifest names another file, in as many bytes
+    let list = &edit::snapshot(&copy, 1)?.delta_manifest_list;
+    let path = copy.join("manifest").join(list);
+    let name = decode_manifest_list(&fs::read(&path).text()?, list).text()?.remove(0).file_name;
+    let path = copy.join("manifest").join(&name);
+    let bytes = fs::read(&path).text()?;
+    let mut entries = decode_manifest(&bytes, &name).text()?;
+    let entry = entries.first_mut().ok_or("no entry")?;
+    entry.file.file_size = fs::metadata(&other).text()?.len();
+    let id = entry.file.file_name["data-".len()..].trim_end_matches("-0.parquet").to_string();
+    let mut found = None;
+    for turn in 1..id.len() {
+        let file_name = format!("data-{}{}-0.parquet", &id[turn..], &id[..turn]);
+        entries[0].file.file_name.clone_from(&file_name);
+        let edited = encode_manifest(&entries).text()?;
+        if edited.len() == bytes.len() {
+            found = Some((file_name, edited));
+            break;
+        }
+    }
+    let (file_name, edited) = found.ok_or("no name makes a manifest of the same size")?;
+    fs::copy(&other, copy.join("bucket-0").join(file_name)).text()?;
+    fs::write(&path, edited).text()?;
+    let s = lake.session().await?;
+    for _ in 0..2 {
+        expect(&s, "SELECT v FROM t", &["1"]).await?;
+        expect(&s, "SELECT v FROM t2", &["2"]).await?;
+        expect(&s, "SELECT t.v, t2.v FROM t, t2", &["1|2"]).await?;
+    }
     Ok(())
 }
