@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use lakepin::sql::Session;
 use lakepin::testing::naive::Value;
 
-use super::filter::shown;
+use super::column::Col;
 use super::model::{Model, State};
 use super::{asked, same};
 use crate::random::Random;
@@ -40,16 +40,19 @@ pub async fn check(s: &Session, model: &Model, random: &mut Random) -> Result<Co
     Ok(compared)
 }
 
-/// Rows under the newer of two schemas: a column that came later is NULL before.
-fn widened(state: &State, columns: usize) -> Vec<Vec<Value>> {
-    let widen = |row: &Vec<Value>| row.iter().cloned().chain(std::iter::repeat(Value::Null)).take(columns).collect();
-    state.rows.iter().map(widen).collect()
+/// Rows under a newer schema: a column that came later is NULL before, one of another type is cast.
+fn brought_forward(state: &State, columns: &[Col]) -> Vec<Vec<Value>> {
+    let cell = |row: &Vec<Value>, column: &Col| match state.columns.iter().position(|known| known.id == column.id) {
+        Some(at) => state.columns[at].cast(&row[at], column),
+        None => Value::Null,
+    };
+    state.rows.iter().map(|row| columns.iter().map(|column| cell(row, column)).collect()).collect()
 }
 
 fn difference(model: &Model, from: &State, to: &State) -> Vec<String> {
-    let columns = if from.columns.len() > to.columns.len() { &from.columns } else { &to.columns };
-    let (before, after) = (widened(from, columns.len()), widened(to, columns.len()));
-    let text = |row: &[Value]| row.iter().map(shown).collect::<Vec<_>>();
+    let columns = if from.id > to.id { &from.columns } else { &to.columns };
+    let (before, after) = (brought_forward(from, columns), brought_forward(to, columns));
+    let text = |row: &[Value]| columns.iter().zip(row).map(|(column, value)| column.shown(value)).collect::<Vec<_>>();
     if model.key.is_empty() {
         let mut counts: BTreeMap<Vec<String>, i64> = BTreeMap::new();
         after.iter().for_each(|row| *counts.entry(text(row)).or_default() += 1);
@@ -65,7 +68,7 @@ fn difference(model: &Model, from: &State, to: &State) -> Vec<String> {
     let keys: Vec<usize> =
         model.key.iter().filter_map(|key| columns.iter().position(|column| column.name == *key)).collect();
     let by_key = |rows: &[Vec<Value>]| -> BTreeMap<Vec<String>, Vec<String>> {
-        rows.iter().map(|row| (keys.iter().map(|at| shown(&row[*at])).collect(), text(row))).collect()
+        rows.iter().map(|row| (keys.iter().map(|at| columns[*at].shown(&row[*at])).collect(), text(row))).collect()
     };
     let (before, after) = (by_key(&before), by_key(&after));
     let mut lines = Vec::new();
@@ -99,11 +102,13 @@ async fn news(s: &Session, model: &Model, from: &State, to: &State) -> Result<()
         "SELECT * FROM t /*+ OPTIONS('incremental-between'='{},{}','incremental-between-scan-mode'='diff') */",
         from.id, to.id
     );
-    let width = model.columns.len();
-    let text = |row: &Vec<Value>| row.iter().map(shown).collect::<Vec<_>>().join("|");
-    let mut old: Vec<String> = widened(from, width).iter().map(text).collect();
+    let columns = &model.columns;
+    let text = |row: &Vec<Value>| {
+        columns.iter().zip(row).map(|(column, value)| column.shown(value)).collect::<Vec<_>>().join("|")
+    };
+    let mut old: Vec<String> = brought_forward(from, columns).iter().map(text).collect();
     let mut expected = Vec::new();
-    for row in widened(to, width).iter().map(text) {
+    for row in brought_forward(to, columns).iter().map(text) {
         match old.iter().position(|known| *known == row) {
             Some(at) => drop(old.swap_remove(at)),
             None => expected.push(row),

@@ -2,7 +2,7 @@
 
 use lakepin::testing::naive::Value;
 
-use super::model::Col;
+use super::column::Col;
 use crate::random::Random;
 
 /// A condition over columns by their place.
@@ -40,7 +40,7 @@ impl Filter {
             }
             3 if column.is_text() => Self::Prefix(at, ["s", "s1", "t", ""][random.below(4) as usize].to_string()),
             4 => {
-                let ints: Vec<usize> = (0..columns.len()).filter(|i| !columns[*i].is_text()).collect();
+                let ints: Vec<usize> = (0..columns.len()).filter(|i| columns[*i].is_integer()).collect();
                 Self::Sum(random.pick(&ints), random.pick(&ints), random.below(60) as i64)
             }
             _ => Self::Compare(at, random.pick(&["=", "=", "<>", "<", "<=", ">", ">="]), column.literal(random)),
@@ -54,9 +54,9 @@ impl Filter {
             texts.join(word)
         };
         match self {
-            Self::Compare(at, op, value) => format!("{} {op} {}", name(*at), literal(value)),
+            Self::Compare(at, op, value) => format!("{} {op} {}", name(*at), columns[*at].sql(value)),
             Self::In(at, values, not) => {
-                let values: Vec<String> = values.iter().map(literal).collect();
+                let values: Vec<String> = values.iter().map(|value| columns[*at].sql(value)).collect();
                 format!("{} {}IN ({})", name(*at), if *not { "NOT " } else { "" }, values.join(", "))
             }
             Self::Null(at, not) => format!("{} IS {}NULL", name(*at), if *not { "NOT " } else { "" }),
@@ -106,22 +106,5 @@ impl Filter {
             }
             Self::Not(inner) => inner.holds(row).map(|b| !b),
         }
-    }
-}
-
-pub fn literal(value: &Value) -> String {
-    match value {
-        Value::Int(n) => n.to_string(),
-        Value::Text(text) => format!("'{text}'"),
-        _ => "NULL".into(),
-    }
-}
-
-/// A value as the tests print it.
-pub fn shown(value: &Value) -> String {
-    match value {
-        Value::Int(n) => n.to_string(),
-        Value::Text(text) => text.clone(),
-        _ => "NULL".into(),
     }
 }

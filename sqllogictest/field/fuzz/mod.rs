@@ -2,6 +2,7 @@
 //! batch size and partition count gives the rows the fold gives. `LAKEPIN_SCALE=full` makes 2 000 tables, otherwise 60;
 //! `LAKEPIN_SEED` runs one table again.
 
+mod column;
 mod diff;
 mod filter;
 mod model;
@@ -12,9 +13,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use lakepin::sql::{Session, SessionConfig};
 use lakepin::testing::naive::Value;
 
+use self::column::Col;
 use self::diff::Compared;
-use self::filter::{Filter, shown};
-use self::model::{Col, Model, State};
+use self::filter::Filter;
+use self::model::{Model, State};
 use super::kit::{Lake, OrText, ask, config, full_scale, same};
 use crate::harness::{Outcome, Test};
 use crate::random::Random;
@@ -133,8 +135,8 @@ fn names(columns: &[Col], projection: &[usize]) -> String {
     projection.iter().map(|at| columns[*at].name).collect::<Vec<_>>().join(", ")
 }
 
-fn line(row: &[Value], projection: &[usize]) -> String {
-    projection.iter().map(|at| shown(&row[*at])).collect::<Vec<_>>().join("|")
+fn line(columns: &[Col], row: &[Value], projection: &[usize]) -> String {
+    projection.iter().map(|at| columns[*at].shown(&row[*at])).collect::<Vec<_>>().join("|")
 }
 
 fn matching<'a>(state: &'a State, filter: Option<&Filter>) -> Vec<&'a Vec<Value>> {
@@ -154,7 +156,8 @@ async fn check_rows(
     filter: Option<&Filter>,
 ) -> Result<(), String> {
     let sql = statement(state, from, &names(&state.columns, projection), filter);
-    let expected: Vec<String> = matching(state, filter).iter().map(|row| line(row, projection)).collect();
+    let expected: Vec<String> =
+        matching(state, filter).iter().map(|row| line(&state.columns, row, projection)).collect();
     settle(s, state, from, &sql, &expected).await
 }
 
@@ -188,7 +191,10 @@ fn memory(state: &State) -> String {
     let mut rows: Vec<String> = state
         .rows
         .iter()
-        .map(|row| format!("({})", row.iter().map(filter::literal).collect::<Vec<_>>().join(", ")))
+        .map(|row| {
+            let cells: Vec<String> = state.columns.iter().zip(row).map(|(column, value)| column.sql(value)).collect();
+            format!("({})", cells.join(", "))
+        })
         .collect();
     let none = if rows.is_empty() { " WHERE false" } else { "" };
     if rows.is_empty() {
@@ -211,7 +217,7 @@ async fn check_limit(
     let sql = format!("{} LIMIT {limit}", statement(state, from, &names(&state.columns, projection), filter));
     let mut expected: BTreeMap<String, i64> = BTreeMap::new();
     let rows = matching(state, filter);
-    rows.iter().for_each(|row| *expected.entry(line(row, projection)).or_default() += 1);
+    rows.iter().for_each(|row| *expected.entry(line(&state.columns, row, projection)).or_default() += 1);
     let read = asked(s, &sql).await?;
     if read.len() != limit.min(rows.len()) {
         let all = statement(state, from, &names(&state.columns, projection), filter);
@@ -252,7 +258,7 @@ async fn check_order(
         _ if down => b.order(a),
         _ => a.order(b),
     });
-    let expected: Vec<String> = values.into_iter().take(limit).map(shown).collect();
+    let expected: Vec<String> = values.into_iter().take(limit).map(|value| state.columns[at].shown(value)).collect();
     let sql = format!(
         "{} ORDER BY {name} {} NULLS {} LIMIT {limit}",
         statement(state, from, name, filter),
@@ -275,7 +281,7 @@ async fn check_groups(
     let (v, w, t) = (place("v"), place("w"), place("s"));
     let mut groups: BTreeMap<String, Vec<&Vec<Value>>> = BTreeMap::new();
     for row in matching(state, filter) {
-        groups.entry(shown(&row[by])).or_default().push(row);
+        groups.entry(state.columns[by].shown(&row[by])).or_default().push(row);
     }
     let expected: Vec<String> = groups
         .into_iter()
@@ -286,8 +292,14 @@ async fn check_groups(
                 _ => sum,
             });
             let sum = sum.map_or("NULL".into(), |n| n.to_string());
-            let max = known(w).into_iter().max_by(|a, b| a.order(b)).map_or("NULL".into(), shown);
-            let min = known(t).into_iter().min_by(|a, b| a.order(b)).map_or("NULL".into(), shown);
+            let max = known(w)
+                .into_iter()
+                .max_by(|a, b| a.order(b))
+                .map_or("NULL".into(), |value| state.columns[w].shown(value));
+            let min = known(t)
+                .into_iter()
+                .min_by(|a, b| a.order(b))
+                .map_or("NULL".into(), |value| state.columns[t].shown(value));
             format!("{group}|{}|{}|{sum}|{max}|{min}", rows.len(), known(v).len())
         })
         .collect();

@@ -3,53 +3,16 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-use lakepin::spec::{CommitKind, DataType, RowKind};
-use lakepin::testing::builder::{FileSpec, SchemaChange, TableBuilder, TableSpec};
+use lakepin::spec::bucket::bucket_of;
+use lakepin::spec::options::BucketFunction;
+use lakepin::spec::{CommitKind, RowKind};
+use lakepin::testing::builder::{Commit, FileSpec, SchemaChange, TableBuilder, TableSpec};
 use lakepin::testing::naive::{Column, Record, Table, Value, merge};
 use serde_json::{Map, json};
 
+use super::column::Col;
 use crate::field::kit::{Lake, OrText};
 use crate::random::Random;
-
-/// A column of the random tables.
-#[derive(Debug, Clone)]
-pub struct Col {
-    pub name: &'static str,
-    text: &'static str,
-    data_type: DataType,
-    nullable: bool,
-    /// Values lie below this.
-    span: u64,
-}
-
-impl Col {
-    fn new(name: &'static str, text: &'static str, span: u64) -> Self {
-        let data_type = match text.split(' ').next() {
-            Some("STRING") => DataType::STRING,
-            Some("BIGINT") => DataType::BigInt,
-            _ => DataType::Int,
-        };
-        Self { name, text, data_type, nullable: !text.ends_with("NOT NULL"), span }
-    }
-
-    pub fn is_text(&self) -> bool {
-        self.text.starts_with("STRING")
-    }
-
-    pub fn sql_type(&self) -> &'static str {
-        self.text.split(' ').next().unwrap_or_default()
-    }
-
-    /// A value, never NULL.
-    pub fn literal(&self, random: &mut Random) -> Value {
-        let n = random.below(self.span);
-        if self.is_text() { Value::Text(format!("s{n:02}")) } else { Value::Int(n as i64) }
-    }
-
-    fn value(&self, random: &mut Random) -> Value {
-        if self.nullable && random.chance(20) { Value::Null } else { self.literal(random) }
-    }
-}
 
 /// One snapshot: columns of its schema, and its final rows.
 #[derive(Debug, Clone)]
@@ -59,7 +22,7 @@ pub struct State {
     pub rows: Vec<Vec<Value>>,
 }
 
-/// A data file as it is on disk, before it is cut by partition and bucket.
+/// A data file as it is on disk, before it is cut by partition and bucket; with vectors as it is, cut already.
 #[derive(Debug, Clone)]
 struct File {
     level: i32,
@@ -72,6 +35,7 @@ struct File {
 pub struct Model {
     pub columns: Vec<Col>,
     pub key: Vec<&'static str>,
+    partition: Vec<&'static str>,
     options: BTreeMap<String, String>,
     vectors: bool,
     deletes: Vec<&'static str>,
@@ -80,89 +44,55 @@ pub struct Model {
     pub states: Vec<State>,
 }
 
+/// Names that columns get, lose and get again.
+const PASSING: &[&str] = &["x", "y", "z"];
+
 impl Model {
     /// Makes a table of random shape and history.
     pub fn build(lake: &Lake, random: &mut Random) -> Result<Self, String> {
         let keyed = random.chance(80);
-        let vectors = random.chance(25);
-        let partitioned = !vectors && random.chance(45);
-        let mut columns = vec![Col::new("k", "INT NOT NULL", 24)];
+        let vectors = random.chance(30);
+        let mut columns = vec![Col::key("k", 24, random)];
         if random.chance(30) {
-            columns.push(Col::new("k2", "STRING NOT NULL", 3));
+            columns.push(Col::new("k2", "STRING", 3).not_null());
         }
-        let key: Vec<&'static str> = columns.iter().map(|c| c.name).chain(partitioned.then_some("p")).collect();
+        let mut key: Vec<&'static str> = columns.iter().map(|c| c.name).collect();
         columns.push(Col::new("v", "INT", 20));
-        if partitioned {
+        let mut partition = Vec::new();
+        for name in ["p", "p2"].into_iter().take([0, 0, 1, 1, 2][random.below(5) as usize]) {
             let at = random.below(columns.len() as u64 + 1) as usize;
-            let part =
-                if random.chance(50) { Col::new("p", "INT NOT NULL", 3) } else { Col::new("p", "STRING NOT NULL", 3) };
-            columns.insert(at, part);
+            let column = Col::new(name, random.pick(&["INT", "STRING", "DATE", "BIGINT", "BOOLEAN"]), 3);
+            // only a key needs a value
+            columns.insert(at, if keyed { column.not_null() } else { column });
+            partition.push(name);
         }
+        key.extend(&partition);
         columns.push(Col::new("s", "STRING", 12));
         columns.push(Col::new("w", "BIGINT", 50));
+        if random.chance(60) {
+            columns.push(Col::other("d", random));
+        }
         let mut options = BTreeMap::new();
-        let mut set = |key: &str, value: &str| drop(options.insert(key.to_string(), value.to_string()));
         let mut deletes = Vec::new();
         if keyed {
-            set("bucket", if vectors { "1" } else { random.pick(&["1", "1", "2", "4"]) });
-            let engine = if vectors {
-                "deduplicate"
-            } else {
-                random.pick(&["deduplicate", "deduplicate", "first-row", "partial-update", "aggregation"])
-            };
-            set("merge-engine", engine);
-            if engine != "first-row" && !vectors && random.chance(35) {
-                columns.push(Col::new("q", "INT", 10));
-                set("sequence.field", "q");
-                if random.chance(30) {
-                    set("sequence.field.sort-order", "descending");
-                }
-            }
-            if engine != "first-row" && !vectors && random.chance(20) {
-                set("changelog-producer", "lookup");
-            }
-            let with_deletes = random.chance(60);
-            match engine {
-                "deduplicate" if with_deletes && !vectors => {
-                    deletes = vec!["-D", "-D", "-U", "+U"];
-                    if random.chance(20) {
-                        set("ignore-delete", "true");
-                    }
-                }
-                "first-row" if with_deletes => {
-                    deletes = vec!["-D", "-U"];
-                    set("ignore-delete", "true");
-                }
-                "partial-update" if with_deletes => {
-                    deletes = vec!["-D", "-U"];
-                    set(random.pick(&["ignore-delete", "partial-update.remove-record-on-delete"]), "true");
-                }
-                "aggregation" => {
-                    set("fields.v.aggregate-function", "sum");
-                    set("fields.w.aggregate-function", "max");
-                    set("fields.s.aggregate-function", random.pick(&["last_value", "last_non_null_value"]));
-                    if with_deletes && random.chance(50) {
-                        deletes = vec!["-D", "-U"];
-                        set("fields.w.ignore-retract", "true");
-                    } else if with_deletes {
-                        deletes = vec!["-D"];
-                        set("aggregation.remove-record-on-delete", "true");
-                    }
-                }
-                _ => {}
-            }
-        } else if !vectors && random.chance(40) {
-            set("bucket", "3");
-            set("bucket-key", "k");
+            options.insert("bucket".to_string(), random.pick(&["1", "1", "2", "4"]).to_string());
+            engine_options(&mut columns, &mut options, &mut deletes, vectors, random);
+        } else if random.chance(40) {
+            options.insert("bucket".to_string(), "3".to_string());
+            options.insert("bucket-key".to_string(), "k".to_string());
         }
         if vectors {
-            set("deletion-vectors.enabled", "true");
+            options.insert("deletion-vectors.enabled".to_string(), "true".to_string());
+            if keyed && random.chance(35) {
+                options.insert("deletion-vectors.merge-on-read".to_string(), "true".to_string());
+            } else {
+                // no file that is seen holds any
+                deletes.clear();
+            }
         }
-        let names: Vec<(&str, &str)> = columns.iter().map(|c| (c.name, c.text)).collect();
-        let mut spec = TableSpec::new(&names);
-        if partitioned {
-            spec = spec.partitioned_by(&["p"]);
-        }
+        let declared: Vec<(&str, String)> = columns.iter().map(|c| (c.name, c.declared())).collect();
+        let names: Vec<(&str, &str)> = declared.iter().map(|(name, text)| (*name, text.as_str())).collect();
+        let mut spec = TableSpec::new(&names).partitioned_by(&partition);
         if keyed {
             spec = spec.primary_key(&key);
         }
@@ -170,9 +100,21 @@ impl Model {
             spec = spec.option(name, value);
         }
         let mut table = lake.table("t", &spec)?;
-        let key = if keyed { key } else { Vec::new() };
-        let mut model =
-            Self { columns, key, options, vectors, deletes, files: Vec::new(), sequence: 0, states: Vec::new() };
+        if !keyed {
+            key.clear();
+        }
+        let mut model = Self {
+            columns,
+            key,
+            partition,
+            options,
+            vectors,
+            deletes,
+            files: Vec::new(),
+            sequence: 0,
+            states: Vec::new(),
+        };
+        model.take_ids(&table);
         for _ in 0..1 + random.below(6) {
             model.step(&mut table, random)?;
         }
@@ -183,14 +125,20 @@ impl Model {
         self.options.get("merge-engine").map_or("", String::as_str)
     }
 
+    fn is_set(&self, option: &str) -> bool {
+        self.options.get(option).is_some_and(|value| value == "true")
+    }
+
+    fn take_ids(&mut self, table: &TableBuilder) {
+        for column in &mut self.columns {
+            column.id = table.schema().fields.iter().find(|f| f.name == column.name).map_or(-1, |field| field.id);
+        }
+    }
+
     /// One commit, perhaps a change of the schema before it.
     fn step(&mut self, table: &mut TableBuilder, random: &mut Random) -> Result<(), String> {
-        if random.chance(8) && !self.columns.iter().any(|c| c.name == "x") {
-            table.alter(&SchemaChange::Add("x", "INT")).text()?;
-            self.columns.push(Col::new("x", "INT", 9));
-            for record in self.files.iter_mut().flat_map(|f| &mut f.records) {
-                record.values.push(Value::Null);
-            }
+        while random.chance(15) {
+            self.alter(table, random)?;
         }
         if self.vectors {
             return self.vector_step(table, random);
@@ -207,6 +155,52 @@ impl Model {
         }
         let snapshot = commit.publish().text()?;
         self.record(snapshot.id.0)
+    }
+
+    /// Adds, drops, renames or retypes a column that nothing is said about.
+    fn alter(&mut self, table: &mut TableBuilder, random: &mut Random) -> Result<(), String> {
+        let passing: Vec<usize> =
+            (0..self.columns.len()).filter(|at| PASSING.contains(&self.columns[*at].name)).collect();
+        let free: Vec<&'static str> =
+            PASSING.iter().filter(|name| self.columns.iter().all(|c| c.name != **name)).copied().collect();
+        let add = passing.is_empty() || (!free.is_empty() && random.chance(35));
+        if add {
+            let name = random.pick(&free);
+            let column = if random.chance(50) { Col::new(name, "INT", 9) } else { Col::other(name, random) };
+            table.alter(&SchemaChange::Add(column.name, column.sql_type())).text()?;
+            self.columns.push(column);
+            self.files.iter_mut().flat_map(|f| &mut f.records).for_each(|record| record.values.push(Value::Null));
+        } else {
+            let at = random.pick(&passing);
+            let column = self.columns[at].clone();
+            match random.below(3) {
+                0 => {
+                    table.alter(&SchemaChange::Drop(column.name)).text()?;
+                    self.columns.remove(at);
+                    self.files
+                        .iter_mut()
+                        .flat_map(|f| &mut f.records)
+                        .for_each(|record| drop(record.values.remove(at)));
+                }
+                1 if !free.is_empty() => {
+                    let to = random.pick(&free);
+                    table.alter(&SchemaChange::Rename(column.name, to)).text()?;
+                    self.columns[at].name = to;
+                }
+                _ if column.is_integer() => {
+                    let text = random.pick(&["BIGINT", "STRING", "DOUBLE", "DECIMAL(10, 2)"]);
+                    table.alter(&SchemaChange::Retype(column.name, text)).text()?;
+                    let retyped = column.retyped(text);
+                    for record in self.files.iter_mut().flat_map(|f| &mut f.records) {
+                        record.values[at] = column.cast(&record.values[at], &retyped);
+                    }
+                    self.columns[at] = retyped;
+                }
+                _ => {}
+            }
+        }
+        self.take_ids(table);
+        Ok(())
     }
 
     /// Level 0, or a level above that holds no run yet.
@@ -235,29 +229,23 @@ impl Model {
             self.sequence += 1;
             // now and then a late record
             let sequence = if random.chance(15) { random.below(self.sequence as u64) as i64 } else { self.sequence };
-            let kind = if !self.deletes.is_empty() && random.chance(25) { random.pick(&self.deletes) } else { "+I" };
+            let deletes = if self.vectors && level > 0 { &[][..] } else { &self.deletes[..] };
+            let kind = if !deletes.is_empty() && random.chance(25) { random.pick(deletes) } else { "+I" };
             let kind = (0..4).filter_map(RowKind::from_byte).find(|k| k.as_str() == kind).unwrap_or(RowKind::Insert);
             let mut record = Record { values, sequence, kind, level, place: 0 };
             if !self.key.is_empty() {
                 let key = self.key_of(&record);
                 // first-row tables keep a key once above level 0
                 let taken = self.engine() == "first-row" && level > 0;
-                let known = taken
-                    && self
-                        .files
-                        .iter()
-                        .filter(|f| f.level > 0)
-                        .flat_map(|f| &f.records)
-                        .any(|r| self.key_of(r) == key);
+                let mut versions = self.files.iter().flat_map(|f| &f.records).filter(|r| self.key_of(r) == key);
+                let known = taken && versions.clone().any(|r| r.level > 0);
                 if known || !seen.insert(key.clone()) {
                     continue;
                 }
-                // two different records of a key never share a number, the same record may
-                let twin = self
-                    .files
-                    .iter()
-                    .flat_map(|f| &f.records)
-                    .find(|r| r.sequence == record.sequence && self.key_of(r) == key);
+                let number = versions.clone().map(|r| r.sequence).max().filter(|_| random.chance(15));
+                record.sequence = number.unwrap_or(record.sequence);
+                // two different records of a key share a number only where something else orders them; the same record may
+                let twin = versions.find(|r| r.sequence == record.sequence && !self.is_ordered(r, &record));
                 if let Some(twin) = twin {
                     record = Record { level, ..twin.clone() };
                 }
@@ -267,18 +255,23 @@ impl Model {
         File { level, records, dead: BTreeSet::new() }
     }
 
+    /// Whether two records of one key and number are ordered all the same: by the sequence field, or as a retract, which
+    /// goes before what adds.
+    fn is_ordered(&self, one: &Record, other: &Record) -> bool {
+        let by_field = self.options.get("sequence.field").is_some_and(|name| {
+            let at = self.place(name);
+            one.values[at].order(&other.values[at]).is_ne()
+        });
+        by_field || one.kind.is_retract() != other.kind.is_retract()
+    }
+
     fn json(&self, records: &[Record]) -> Vec<serde_json::Value> {
         records
             .iter()
             .map(|record| {
                 let mut row = Map::new();
                 for (column, value) in self.columns.iter().zip(&record.values) {
-                    let value = match value {
-                        Value::Int(n) => json!(n),
-                        Value::Text(text) => json!(text),
-                        _ => json!(null),
-                    };
-                    row.insert(column.name.to_string(), value);
+                    row.insert(column.name.to_string(), column.json(value));
                 }
                 row.insert("_SEQUENCE_NUMBER".into(), json!(record.sequence));
                 row.insert("_ROW_KIND".into(), json!(record.kind.as_str()));
@@ -315,24 +308,54 @@ impl Model {
         self.record(snapshot.id.0)
     }
 
-    /// Tables with vectors: one bucket; a new file above level 0 hides the old versions of its keys by position.
+    /// Partition and bucket of a record.
+    fn unit(&self, record: &Record) -> Result<(String, i32), String> {
+        let of =
+            |names: &[&str]| format!("{:?}", names.iter().map(|n| &record.values[self.place(n)]).collect::<Vec<_>>());
+        let buckets: i32 = self.options.get("bucket").and_then(|n| n.parse().ok()).unwrap_or(-1);
+        let hashed: Vec<&str> = match self.key.is_empty() {
+            true => vec!["k"],
+            false => self.key.iter().filter(|name| !self.partition.contains(name)).copied().collect(),
+        };
+        let columns: Vec<usize> = hashed.iter().map(|name| self.place(name)).collect();
+        let key: Vec<_> = columns.iter().map(|at| self.columns[*at].datum(&record.values[*at])).collect();
+        let types: Vec<_> = columns.iter().map(|at| &self.columns[*at].data_type).collect();
+        let bucket = bucket_of(BucketFunction::Default, &key, &types, buckets).text()?.unwrap_or(0);
+        Ok((of(&self.partition), bucket))
+    }
+
+    /// The records of a file cut by partition and bucket, in the order in which they lie on disk.
+    fn cut(&self, file: File) -> Result<Vec<File>, String> {
+        let mut units: BTreeMap<(String, i32), File> = BTreeMap::new();
+        for record in file.records {
+            let unit = units.entry(self.unit(&record)?);
+            let empty = || File { level: file.level, records: Vec::new(), dead: BTreeSet::new() };
+            unit.or_insert_with(empty).records.push(record);
+        }
+        let mut files: Vec<File> = units.into_values().collect();
+        let trimmed: Vec<usize> =
+            self.key.iter().filter(|name| !self.partition.contains(name)).map(|name| self.place(name)).collect();
+        let order = |a: &Record, b: &Record| {
+            trimmed.iter().map(|at| a.values[*at].order(&b.values[*at])).find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
+        };
+        files.iter_mut().for_each(|file| file.records.sort_by(order));
+        Ok(files)
+    }
+
+    /// Tables with vectors: a new file above level 0 hides the old versions of its keys by position.
     fn vector_step(&mut self, table: &mut TableBuilder, random: &mut Random) -> Result<(), String> {
         let keyed = !self.key.is_empty();
         let before: Vec<String> = table.live_files().text()?.into_iter().map(|e| e.file.file_name).collect();
-        // level 0 of a keyed table waits for compaction: nobody sees it
-        let hidden = keyed && random.chance(20);
-        let level = if keyed && !hidden { 1 + random.below(5) as i32 } else { 0 };
-        let mut file = self.file(random, level);
-        if keyed {
-            let order = |a: &Record, b: &Record| {
-                let by = |r: &Record| self.key.iter().map(|k| r.values[self.place(k)].clone()).collect::<Vec<_>>();
-                by(a).iter().zip(&by(b)).map(|(a, b)| a.order(b)).find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
-            };
-            file.records.sort_by(order);
+        if before.len() != self.files.len() {
+            return Err(format!("{} files are there, {} are known", before.len(), self.files.len()));
         }
+        // level 0 of a keyed table waits for compaction
+        let fresh = keyed && random.chance(25);
+        let level = if keyed && !fresh { 1 + random.below(5) as i32 } else { 0 };
+        let file = self.file(random, level);
         let keys: BTreeSet<String> = file.records.iter().map(|r| self.key_of(r)).collect();
         for at in 0..self.files.len() {
-            if hidden || (keyed && self.files[at].level == 0) {
+            if fresh || (keyed && self.files[at].level == 0) {
                 continue;
             }
             let gone: Vec<usize> = (0..self.files[at].records.len())
@@ -343,7 +366,12 @@ impl Model {
                 .collect();
             self.files[at].dead.extend(gone);
         }
-        let mut commit = table.commit().file(self.spec(&file, random)).kind(CommitKind::Compact);
+        let files = self.cut(file)?;
+        let kind = if fresh { CommitKind::Append } else { CommitKind::Compact };
+        let mut commit: Commit<'_> = table.commit().kind(kind);
+        for file in &files {
+            commit = commit.file(self.spec(file, random));
+        }
         if random.chance(30) {
             commit = commit.bitmap64();
         }
@@ -353,7 +381,7 @@ impl Model {
                 commit = commit.delete_positions(name, &positions);
             }
         }
-        self.files.push(file);
+        self.files.extend(files);
         let id = commit.publish().text()?.id.0;
         self.record(id)
     }
@@ -379,11 +407,12 @@ impl Model {
             .files
             .iter()
             .flat_map(|f| f.records.iter().enumerate().filter(|(at, _)| !f.dead.contains(at)).map(|(_, r)| r.clone()));
-        let rows = if self.key.is_empty() || self.vectors {
-            alive.filter(|r| self.key.is_empty() || r.level > 0).map(|r| r.values).collect()
+        let rows = if self.key.is_empty() {
+            alive.map(|r| r.values).collect()
         } else {
-            let first_row = self.engine() == "first-row";
-            let visible = alive.filter(|r| !first_row || r.level > 0).collect();
+            let hidden =
+                self.engine() == "first-row" || (self.vectors && !self.is_set("deletion-vectors.merge-on-read"));
+            let visible = alive.filter(|r| !hidden || r.level > 0).collect();
             self.folded(visible)?.into_iter().map(|(values, _)| values).collect()
         };
         self.states.push(State { id, columns: self.columns.clone(), rows });
@@ -392,8 +421,77 @@ impl Model {
 
     /// The shape in words, for a failure.
     pub fn describe(&self) -> String {
-        let columns: Vec<String> = self.columns.iter().map(|c| format!("{} {}", c.name, c.text)).collect();
+        let columns: Vec<String> = self.columns.iter().map(|c| format!("{} {}", c.name, c.declared())).collect();
         let files: Vec<String> = self.files.iter().map(|f| format!("L{}x{}", f.level, f.records.len())).collect();
         format!("({}) key {:?} {:?} files {}", columns.join(", "), self.key, self.options, files.join(" "))
+    }
+}
+
+/// Merge engine and what belongs to it, with the kinds of rows that take others back.
+fn engine_options(
+    columns: &mut Vec<Col>,
+    options: &mut BTreeMap<String, String>,
+    deletes: &mut Vec<&'static str>,
+    vectors: bool,
+    random: &mut Random,
+) {
+    let mut set = |key: &str, value: &str| drop(options.insert(key.to_string(), value.to_string()));
+    let engines = ["deduplicate", "deduplicate", "partial-update", "partial-update", "aggregation", "first-row"];
+    let engine = random.pick(&engines[..if vectors { 5 } else { 6 }]);
+    set("merge-engine", engine);
+    let grouped = engine == "partial-update" && random.chance(55);
+    if grouped {
+        columns.push(Col::new("g", "INT", 10));
+        set("fields.g.sequence-group", random.pick(&["v,w", "w,s", "v"]));
+        if random.chance(30) {
+            set("partial-update.remove-record-on-sequence-group", "g");
+        }
+        if random.chance(40) {
+            columns.push(Col::new("h", "DATE", 10));
+            columns.push(Col::new("i", "STRING", 4));
+            columns.push(Col::new("u", "INT", 20));
+            set("fields.h,i.sequence-group", "u");
+            set("fields.u.aggregate-function", random.pick(&["sum", "last_value", "last_non_null_value"]));
+        }
+    } else if engine != "first-row" && random.chance(35) {
+        columns.push(Col::new("q", "INT", 10));
+        set("sequence.field", "q");
+        if random.chance(30) {
+            set("sequence.field.sort-order", "descending");
+        }
+    }
+    if engine != "first-row" && !vectors && random.chance(20) {
+        set("changelog-producer", "lookup");
+    }
+    let with_deletes = random.chance(60);
+    match engine {
+        "deduplicate" if with_deletes => {
+            *deletes = vec!["-D", "-D", "-U", "+U"];
+            if random.chance(20) {
+                set("ignore-delete", "true");
+            }
+        }
+        "first-row" if with_deletes => {
+            *deletes = vec!["-D", "-U"];
+            set("ignore-delete", "true");
+        }
+        "partial-update" if with_deletes && grouped => *deletes = vec!["-D", "-U", "+U"],
+        "partial-update" if with_deletes => {
+            *deletes = vec!["-D", "-U"];
+            set(random.pick(&["ignore-delete", "partial-update.remove-record-on-delete"]), "true");
+        }
+        "aggregation" => {
+            set("fields.v.aggregate-function", "sum");
+            set("fields.w.aggregate-function", "max");
+            set("fields.s.aggregate-function", random.pick(&["last_value", "last_non_null_value"]));
+            if with_deletes && random.chance(50) {
+                *deletes = vec!["-D", "-U"];
+                set("fields.w.ignore-retract", "true");
+            } else if with_deletes {
+                *deletes = vec!["-D"];
+                set("aggregation.remove-record-on-delete", "true");
+            }
+        }
+        _ => {}
     }
 }
