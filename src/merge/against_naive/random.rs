@@ -171,7 +171,10 @@ fn function(dice: &mut Dice) -> (&'static str, DataType, Vec<(&'static str, Stri
             vec![set("distinct", "true")],
         ),
         16 => ("merge_map", map(DataType::Int), vec![]),
-        17 => ("merge_map_with_keytime", map(row_type()), vec![]),
+        17 => {
+            let options = if dice.percent(50) { vec![] } else { vec![set("ts-field", "b")] };
+            ("merge_map_with_keytime", map(row_type()), options)
+        }
         18 => {
             let options = match dice.below(5) {
                 0 => vec![],
