@@ -116,6 +116,14 @@ pub fn notice(text: &str, language: Language) -> String {
         ("READ-OPTIMISED", "只读最高层（$ro），较新的数据看不到"),
         ("the postpone bucket is hidden", "postpone 桶在合并之前不可见"),
     ];
+    if let Some((figures, _)) = text.split_once(" deleted by vectors that are not applied")
+        && let Some((table, figures)) = figures.split_once(": ")
+    {
+        let figures = figures.trim_end_matches(" is").trim_end_matches(" are");
+        return format!(
+            "{table}：deletion-vectors.enabled 现为 false，删除向量不起作用，已删除的行会被读出（{figures}）"
+        );
+    }
     let figures = text.rsplit_once(": ").map(|(_, figures)| figures).filter(|f| f.ends_with("not read"));
     let hidden = text.contains("level 0") && figures.is_some();
     let known = KNOWN.iter().find(|(start, _)| text.starts_with(start)).map(|(_, zh)| *zh);
@@ -143,5 +151,9 @@ mod tests {
         assert_eq!(notice(text, Language::Zh), "第 0 层在合并之前不可见（3 files, 12 rows not read）");
         assert_eq!(notice(text, Language::En), text);
         assert_eq!(notice("something else: x", Language::Zh), "something else: x");
+        let text = "pay.t: 3 rows of 2 files are deleted by vectors that are not applied, since …";
+        let zh =
+            "pay.t：deletion-vectors.enabled 现为 false，删除向量不起作用，已删除的行会被读出（3 rows of 2 files）";
+        assert_eq!(notice(text, Language::Zh), zh);
     }
 }

@@ -303,7 +303,7 @@ async fn what_a_small_block_becomes_is_taken_from_the_memory() {
     let schema = Schema::parse_str(text).unwrap();
     for codec in codecs().into_iter().skip(1) {
         let mut writer = Writer::with_codec(&schema, Vec::new(), codec).unwrap();
-        writer.append_value(Value::Record(vec![("s".into(), Value::String("x".repeat(20 << 20)))])).unwrap();
+        writer.append_value(Value::Record(vec![("s".into(), Value::String("x".repeat(13 << 20)))])).unwrap();
         let file = writer.into_inner().unwrap();
         let little = Arc::new(Little(LITTLE.into()));
         let error = container(file.clone(), &["s"], Arc::clone(&little) as _).await.unwrap_err();
