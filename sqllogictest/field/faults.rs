@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use lakepin::sql::{Session, SessionConfig, Warehouse};
 use lakepin::{Error, ErrorKind};
 
-use super::edit::files_below;
+use super::edit::{self, files_below};
 use super::kit::{Answer, Done, Lake, OrText, ask, check, config, full_scale};
 use crate::harness::{Outcome, Test};
 use crate::random::Random;
@@ -321,7 +321,8 @@ fn judge(
             count.right += 1;
             Ok(())
         }
-        // the newest snapshot or schema is gone, as expiry, rollback and repair leave it: the one before is the newest
+        // the newest snapshot, or a schema newer than it, is gone, as expiry, rollback and repair leave it: the one before
+        // is the newest
         Ok(answer)
             if matches!(kind, Kind::Snapshot | Kind::Schema | Kind::Document)
                 && matches!(fault, Fault::Missing | Fault::Directory) =>
@@ -330,6 +331,7 @@ fn judge(
                 let id = |answer: &Answer| answer.pins.first().and_then(|pin| pin.snapshot_id);
                 id(&answer) == id(right)
             };
+            check(kind != Kind::Schema || !written_with(path)?, "an older schema for the one of the snapshot")?;
             check(kind != Kind::Snapshot || !same_snapshot(), "the same snapshot with other rows")?;
             check(kind != Kind::Snapshot || answer.notice_says(&["LATEST"]), "the hint that was ahead is not told")?;
             count.older += 1;
@@ -349,6 +351,16 @@ fn judge(
             Ok(())
         }
     }
+}
+
+/// Whether the newest snapshot beside a schema file was written with that schema, or with a newer one.
+fn written_with(schema: &Path) -> Result<bool, String> {
+    let root = schema.parent().and_then(Path::parent).ok_or("a schema in no table")?;
+    let number = |path: &Path, prefix: &str| name(path).strip_prefix(prefix)?.parse::<i64>().ok();
+    let snapshots = files_below(&root.join("snapshot"));
+    let Some(newest) = snapshots.iter().filter_map(|path| number(path, "snapshot-")).max() else { return Ok(false) };
+    let snapshot = edit::snapshot(root, newest)?;
+    Ok(number(schema, "schema-").is_some_and(|own| own <= snapshot.schema_id.0))
 }
 
 /// The most memory this process had, where the system tells.

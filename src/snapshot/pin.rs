@@ -144,13 +144,16 @@ impl Pin {
                 given => given.clone(),
             };
             let chosen = Traveller { table, options: &options, zone }.choose(wanted).await?;
-            let is_newer = chosen.snapshot.as_ref().is_some_and(|snapshot| snapshot.schema_id > latest_schema.id);
+            let newer = chosen.snapshot.as_ref().filter(|snapshot| snapshot.schema_id > latest_schema.id);
+            let Some(newer) = newer else { break (merged, chosen) };
             tries += 1;
-            if !is_newer || tries == 3 {
-                break (merged, chosen);
-            }
-            // the table was altered and written between the two looks
-            latest_schema = table.latest_schema().await?;
+            latest_schema = if tries < 3 {
+                // the table was altered and written between the two looks
+                table.latest_schema().await?
+            } else {
+                // it is lost: with an older one columns would be missing and options be of another time
+                table.schema(newer.schema_id).await.map_err(|e| e.with_context("snapshot", newer.id))?
+            };
         };
         let Chosen { snapshot, tag, mut notices, request } = chosen;
         let schema = match &snapshot {
