@@ -151,9 +151,14 @@ pub async fn of_pin(pin: &Pin, zone: &SessionZone, now: i64) -> Result<Forecast>
         return Ok(Forecast::unknown("the table has no snapshot"));
     };
     let table = &pin.table;
-    let (schema, snapshots, tags, consumers) =
-        futures::try_join!(table.latest_schema(), table.snapshots(), table.tags(), table.consumers())?;
-    let tags = tags.iter().filter(|(_, tag)| pinned.is_of(&tag.snapshot)).map(|(name, tag)| {
+    let (schema, snapshots, tags, consumers) = futures::try_join!(
+        table.latest_schema(),
+        table.snapshots(),
+        table.readable_tags(),
+        table.readable_consumers()
+    )?;
+    let complaints = [tags.complaint("tag"), consumers.complaint("consumer")];
+    let tags = tags.found.iter().filter(|(_, tag)| pinned.is_of(&tag.snapshot)).map(|(name, tag)| {
         let made = tag.create_time.map(|time| time.and_utc().timestamp_millis());
         let made = made.map(|time| zone.instant_of(time).unwrap_or(time));
         let kept = tag.time_retained.and_then(|kept| i64::try_from(kept.as_millis()).ok());
@@ -167,12 +172,19 @@ pub async fn of_pin(pin: &Pin, zone: &SessionZone, now: i64) -> Result<Forecast>
             .map(|snapshot| (snapshot.id.0, snapshot.time_millis))
             .collect(),
         tags: tags.collect(),
-        consumers: consumers.into_iter().map(|(name, next)| (name, next.0)).collect(),
+        consumers: consumers.found.into_iter().map(|(name, next)| (name, next.0)).collect(),
     };
-    Ok(match RetentionOptions::parse(&schema.options) {
+    let mut found = match RetentionOptions::parse(&schema.options) {
         Ok(retention) => forecast(pinned.id.0, &history, &retention, now),
         Err(error) => Forecast::unknown(error.message().to_string()),
-    })
+    };
+    // what cannot be read may hold the snapshot: the forecast is of the rest
+    let unread: Vec<String> = complaints.into_iter().flatten().collect();
+    if !unread.is_empty() {
+        let reasons = found.reason.into_iter().chain([format!("{}: it may be kept longer", unread.join(", "))]);
+        found.reason = Some(reasons.collect::<Vec<_>>().join("; "));
+    }
+    Ok(found)
 }
 
 #[cfg(test)]

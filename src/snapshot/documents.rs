@@ -125,6 +125,47 @@ pub(super) async fn list_named(storage: &Storage, folder: &Location, prefix: &st
     Ok(named.collect())
 }
 
+/// Named JSON files as far as they can be read, and the names of those that cannot.
+#[derive(Debug, Clone)]
+pub struct Readable<T> {
+    /// Those that were read, by name.
+    pub found: Vec<(String, T)>,
+    /// Names of torn and alien files, and of those without rights.
+    pub unreadable: Vec<String>,
+}
+
+impl<T> Readable<T> {
+    /// What to say about the ones that cannot be read; None when all can. `what`: `tag`.
+    pub(crate) fn complaint(&self, what: &str) -> Option<String> {
+        match self.unreadable.as_slice() {
+            [] => None,
+            [one] => Some(format!("{what} '{one}' cannot be read")),
+            all => Some(format!("{what}s '{}' cannot be read", all.join("', '"))),
+        }
+    }
+}
+
+/// Reads named JSON files together; what vanished since the listing is left out, one that cannot be read does not hide
+/// the others. Storage that does not answer is an error all the same: the next try may tell more.
+pub(super) async fn read_readable<T>(
+    storage: &Storage,
+    named: Vec<(String, Location)>,
+    parse: impl Fn(&[u8]) -> Result<T> + Copy,
+) -> Result<Readable<T>> {
+    let reads = named.into_iter().map(|(name, file)| async move { (name, read_json(storage, &file, parse).await) });
+    let read: Vec<(String, Result<Option<T>>)> = stream::iter(reads).buffered(PARALLEL).collect().await;
+    let mut readable = Readable { found: Vec::new(), unreadable: Vec::new() };
+    for (name, value) in read {
+        match value {
+            Ok(Some(value)) => readable.found.push((name, value)),
+            Ok(None) => {}
+            Err(error) if error.kind() == ErrorKind::Unavailable => return Err(error),
+            Err(_) => readable.unreadable.push(name),
+        }
+    }
+    Ok(readable)
+}
+
 /// Reads named JSON files together; what vanished since the listing is left out.
 pub(super) async fn read_named<T>(
     storage: &Storage,

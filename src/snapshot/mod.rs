@@ -26,6 +26,7 @@ pub mod timestamp;
 pub mod travel;
 pub mod zone;
 
+pub use documents::Readable;
 pub use fingerprint::{Fingerprint, SnapshotFingerprint};
 pub use pin::Pin;
 pub use table::{MAIN_BRANCH, Table, TableIdent};

@@ -350,16 +350,20 @@ impl Pin {
     async fn verify_own(&self) -> Result<()> {
         let Some(pinned) = &self.fingerprint.snapshot else { return Ok(()) };
         let now = self.table.read_snapshot(pinned.id).await?;
-        if now.as_ref().is_some_and(|now| pinned.is_of(now)) || self.is_tagged(pinned).await? {
+        if now.as_ref().is_some_and(|now| pinned.is_of(now)) {
             return Ok(());
         }
+        let unread = match self.tagged(pinned).await? {
+            Tagged::Held => return Ok(()),
+            Tagged::Not { unread } => unread.map_or(String::new(), |tags| format!("; {tags} and may hold it")),
+        };
         let table = self.table.name();
         match now {
             Some(other) => Err(Error::new(
                 ErrorKind::Conflict,
                 format!(
                     "snapshot {} is not the pinned one any more: pinned was {} of '{}' {} at {}, now there is {} of \
-                     '{}' {} at {}",
+                     '{}' {} at {}{unread}",
                     pinned.id,
                     pinned.commit_kind.as_str(),
                     pinned.commit_user,
@@ -385,7 +389,7 @@ impl Pin {
                     }
                     _ => ("PinLost", "is gone, and all other snapshots with it".to_string()),
                 };
-                Err(Error::not_found(format!("the pinned snapshot {} {what}", pinned.id))
+                Err(Error::not_found(format!("the pinned snapshot {} {what}{unread}", pinned.id))
                     .with_code(code)
                     .with_context("table", table)
                     .with_hint("pin the table anew, or keep a snapshot with a tag"))
@@ -393,15 +397,21 @@ impl Pin {
         }
     }
 
-    /// Whether a tag holds the pinned snapshot: its files stay then.
-    async fn is_tagged(&self, pinned: &SnapshotFingerprint) -> Result<bool> {
+    /// Whether a tag holds the pinned snapshot: its files stay then. A tag that cannot be read is in the way only where
+    /// it is the one that was pinned by.
+    async fn tagged(&self, pinned: &SnapshotFingerprint) -> Result<Tagged> {
         if let Some(name) = &self.tag
             && let Some(tag) = self.table.tag(name).await?
             && pinned.is_of(&tag.snapshot)
         {
-            return Ok(true);
+            return Ok(Tagged::Held);
         }
-        Ok(self.table.tags().await?.iter().any(|(_, tag)| pinned.is_of(&tag.snapshot)))
+        let tags = self.table.readable_tags().await?;
+        let unread = tags.complaint("tag");
+        Ok(match tags.found.iter().any(|(_, tag)| pinned.is_of(&tag.snapshot)) {
+            true => Tagged::Held,
+            false => Tagged::Not { unread },
+        })
     }
 
     /// The error for a file of this pin that is gone: the pin expired meanwhile, or the table is damaged.
@@ -487,6 +497,15 @@ impl Pin {
     pub async fn explain_missing_column(&self, name: &str) -> Option<String> {
         columns::explain(self, name).await
     }
+}
+
+/// Whether a tag holds a snapshot.
+enum Tagged {
+    Held,
+    /// None of those that can be read does; what to say of the others.
+    Not {
+        unread: Option<String>,
+    },
 }
 
 /// The options, given in the names of the newest schema, for a read with `schema`.

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 use parking_lot::Mutex;
 
-use super::documents::{Numbered, Stamp, list_named, list_numbered, read_hint, read_json, read_named};
+use super::documents::{
+    Numbered, Readable, Stamp, list_named, list_numbered, read_hint, read_json, read_named, read_readable,
+};
 use super::nearest::known_names;
 use crate::error::{Error, Result};
 use crate::spec::tag::{Consumer, Tag};
@@ -259,20 +261,26 @@ impl Table {
 
     /// The error for a snapshot number that is not there: what is kept, and which tag holds it.
     pub(super) async fn missing_snapshot(&self, id: SnapshotId) -> Error {
+        self.missing_snapshot_as(id, &id.to_string()).await
+    }
+
+    /// The same for a number as it was written, which may be larger than any.
+    pub(super) async fn missing_snapshot_as(&self, id: SnapshotId, written: &str) -> Error {
         let ids = match self.snapshot_ids().await {
             Ok(ids) => ids,
             Err(error) => return error,
         };
-        let holding = self.tags_holding(id).await;
+        let (holding, complaint) = self.tags_holding(id).await;
         let tags = match holding.as_slice() {
-            [] => String::new(),
+            [] => complaint.map_or(String::new(), |complaint| format!("; {complaint} and may hold it")),
             [tag] => format!("; tag '{tag}' holds it"),
             tags => format!("; tags '{}' hold it", tags.join("', '")),
         };
         let (code, message) = match (ids.first(), ids.last()) {
-            (Some(first), Some(last)) if id.0 >= 1 && id < *first => {
-                ("SnapshotExpired", format!("snapshot {id} has expired; available {}{tags}", range_text(*first, *last)))
-            }
+            (Some(first), Some(last)) if id.0 >= 1 && id < *first => (
+                "SnapshotExpired",
+                format!("snapshot {written} has expired; available {}{tags}", range_text(*first, *last)),
+            ),
             (Some(first), Some(last)) => {
                 let reason = if id.0 < 1 {
                     " (numbers begin at 1)"
@@ -282,9 +290,9 @@ impl Table {
                     ""
                 };
                 let kept = range_text(*first, *last);
-                ("SnapshotNotFound", format!("snapshot {id} does not exist{reason}; available {kept}{tags}"))
+                ("SnapshotNotFound", format!("snapshot {written} does not exist{reason}; available {kept}{tags}"))
             }
-            _ => ("NoSnapshot", format!("the table has no snapshot, so not {id} either{tags}")),
+            _ => ("NoSnapshot", format!("the table has no snapshot, so not {written} either{tags}")),
         };
         let error = Error::not_found(message).with_code(code).with_context("table", self.name());
         match holding.first() {
@@ -294,10 +302,13 @@ impl Table {
         }
     }
 
-    /// The tags that hold a snapshot; none when tags cannot be read, since this only adds to another message.
-    pub(super) async fn tags_holding(&self, id: SnapshotId) -> Vec<String> {
-        let tags = self.tags().await.unwrap_or_default();
-        tags.into_iter().filter(|(_, tag)| tag.snapshot.id == id).map(|(name, _)| name).collect()
+    /// The tags that hold a snapshot, and what to say of tags that cannot be read; nothing when none can be listed, since
+    /// this only adds to another message.
+    async fn tags_holding(&self, id: SnapshotId) -> (Vec<String>, Option<String>) {
+        let Ok(tags) = self.readable_tags().await else { return Default::default() };
+        let complaint = tags.complaint("tag");
+        let holding = tags.found.into_iter().filter(|(_, tag)| tag.snapshot.id == id);
+        (holding.map(|(name, _)| name).collect(), complaint)
     }
 
     fn snapshot_file(&self, name: &str) -> Result<Location> {
@@ -396,6 +407,13 @@ impl Table {
         read_named(&self.storage, named, Tag::from_json).await.map_err(|e| e.with_context("table", self.name()))
     }
 
+    /// The tags that can be read, and the names of the others: for what one broken tag must not stop.
+    pub async fn readable_tags(&self) -> Result<Readable<Tag>> {
+        let named = list_named(&self.storage, &self.branch_root.join("tag")?, "tag-").await?;
+        let read = read_readable(&self.storage, named, Tag::from_json).await;
+        read.map_err(|e| e.with_context("table", self.name()))
+    }
+
     /// The names of all tags, sorted, by listing.
     pub async fn tag_names(&self) -> Result<Vec<String>> {
         let named = list_named(&self.storage, &self.branch_root.join("tag")?, "tag-").await?;
@@ -455,6 +473,14 @@ impl Table {
         let read = read_named(&self.storage, named, Consumer::from_json).await;
         let read = read.map_err(|e| e.with_context("table", self.name()))?;
         Ok(read.into_iter().map(|(name, consumer)| (name, consumer.next_snapshot)).collect())
+    }
+
+    /// The consumers that can be read, and the names of the others.
+    pub async fn readable_consumers(&self) -> Result<Readable<SnapshotId>> {
+        let named = list_named(&self.storage, &self.branch_root.join("consumer")?, "consumer-").await?;
+        let next = |bytes: &[u8]| Consumer::from_json(bytes).map(|consumer| consumer.next_snapshot);
+        let read = read_readable(&self.storage, named, next).await;
+        read.map_err(|e| e.with_context("table", self.name()))
     }
 
     /// Numbers of the long-lived changelogs, ascending.

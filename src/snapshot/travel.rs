@@ -140,9 +140,10 @@ impl Traveller<'_> {
     async fn by_id(&self, id: i64) -> Result<Chosen> {
         let tag_name = id.to_string();
         let (snapshot, tag) =
-            futures::future::try_join(self.table.snapshot(SnapshotId(id)), self.table.tag(&tag_name)).await?;
-        let mut chosen = Chosen::of(snapshot, PinRequest::SnapshotId(id));
-        if let Some(tag) = tag {
+            futures::future::join(self.table.snapshot(SnapshotId(id)), self.table.tag(&tag_name)).await;
+        let mut chosen = Chosen::of(snapshot?, PinRequest::SnapshotId(id));
+        // the tag serves a notice only: one that cannot be read is not in the way
+        if let Ok(Some(tag)) = tag {
             chosen.notices.push(format!(
                 "read snapshot {id}; a tag '{id}' exists too and holds snapshot {}: write '{id}' in quotes for it",
                 tag.snapshot.id
@@ -163,8 +164,9 @@ impl Traveller<'_> {
     async fn by_version(&self, text: String) -> Result<Chosen> {
         if self.table.tag(&text).await?.is_some() {
             let mut chosen = self.by_tag(text.clone()).await?;
+            // the snapshot serves a notice only: one that cannot be read is not in the way
             if let Some(id) = canonical_id(&text)
-                && let Some(other) = self.table.read_snapshot(SnapshotId(id)).await?
+                && let Ok(Some(other)) = self.table.read_snapshot(SnapshotId(id)).await
             {
                 let held = chosen.snapshot.as_ref().map(|snapshot| snapshot.id);
                 if held != Some(other.id) {
@@ -183,7 +185,10 @@ impl Traveller<'_> {
         if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) {
             return match text.parse() {
                 Ok(id) => Ok(Chosen::of(self.table.snapshot(SnapshotId(id)).await?, PinRequest::SnapshotId(id))),
-                Err(_) => Err(self.table.missing_snapshot(SnapshotId(i64::MAX)).await),
+                Err(_) => {
+                    let written = text.trim_start_matches('0');
+                    Err(self.table.missing_snapshot_as(SnapshotId(i64::MAX), written).await)
+                }
             };
         }
         let missing = self.table.missing_tag(&text).await;
@@ -234,7 +239,7 @@ impl Traveller<'_> {
         let error = Error::not_found(format!("no snapshot was committed at or before {asked}: {kept}"))
             .with_code("TimestampTooEarly")
             .with_context("table", self.table.name());
-        let tags = self.table.tags().await.unwrap_or_default();
+        let tags = self.table.readable_tags().await.map(|tags| tags.found).unwrap_or_default();
         let earlier = tags.iter().filter(|(_, tag)| tag.snapshot.time_millis <= millis);
         Err(match earlier.max_by_key(|(_, tag)| tag.snapshot.id) {
             Some((name, tag)) => error.with_hint(format!(
@@ -331,7 +336,7 @@ impl Traveller<'_> {
         ))
         .with_code("CommitNotFound")
         .with_context("table", self.table.name());
-        let tags = self.table.tags().await.unwrap_or_default();
+        let tags = self.table.readable_tags().await.map(|tags| tags.found).unwrap_or_default();
         let holding = tags
             .iter()
             .find(|(_, tag)| tag.snapshot.commit_user == user && tag.snapshot.commit_identifier == identifier);

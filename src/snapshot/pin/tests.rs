@@ -321,3 +321,35 @@ async fn missing_schema_of_a_snapshot_is_an_error_not_another_schema() {
     assert_eq!(error.code(), "SchemaNotFound");
     assert!(error.to_string().contains("schema 7 is missing; there are schemas 0"), "{error}");
 }
+
+#[tokio::test]
+async fn the_schema_a_snapshot_was_written_with_is_never_replaced_by_an_older_one() {
+    let bed = Bed::with_snapshots(1, 2);
+    bed.write("schema/schema-1", &schema(1, &[(0, "a2")], &[("merge-engine", "first-row")]));
+    let mut second = commit(2);
+    second.schema = 1;
+    bed.commit(&second);
+    bed.pin(PinRequest::Latest).await.unwrap();
+    bed.remove("schema/schema-1");
+    for request in [PinRequest::Latest, PinRequest::SnapshotId(2), PinRequest::TimestampMillis(T0 + 2000)] {
+        let error = bed.pin(request.clone()).await.unwrap_err();
+        assert_eq!((error.code(), error.kind()), ("SchemaNotFound", ErrorKind::Corrupt), "{request}");
+        let text = error.to_string();
+        assert!(text.contains("schema 1 is missing; there are schemas 0") && text.contains("schema-1"), "{text}");
+    }
+    assert_eq!(bed.pin(PinRequest::SnapshotId(1)).await.unwrap().snapshot_id(), Some(SnapshotId(1)));
+}
+
+#[tokio::test]
+async fn a_broken_tag_does_not_hide_that_a_pin_is_lost_or_held() {
+    let bed = Bed::with_snapshots(1, 3);
+    let pin = bed.pin(PinRequest::SnapshotId(1)).await.unwrap();
+    bed.write("tag/tag-zz", "{");
+    pin.verify().await.unwrap();
+    bed.remove("snapshot/snapshot-1");
+    let error = pin.verify().await.unwrap_err();
+    assert_eq!(error.code(), "SnapshotExpired");
+    assert!(error.message().ends_with("; tag 'zz' cannot be read and may hold it"), "{error}");
+    bed.tag("keep", &commit(1));
+    pin.verify().await.unwrap();
+}

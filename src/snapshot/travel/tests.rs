@@ -131,7 +131,49 @@ async fn ids_that_never_were_say_what_there_is() {
         assert_eq!(error.code(), code, "{error}");
         assert!(error.to_string().contains(word), "{error}");
     }
-    assert_eq!(bed.id(version("99999999999999999999")).await.unwrap_err().code(), "SnapshotNotFound");
+    let error = bed.id(version("99999999999999999999")).await.unwrap_err();
+    assert_eq!(error.code(), "SnapshotNotFound");
+    assert_eq!(error.message(), "snapshot 99999999999999999999 does not exist; available 3..7");
+}
+
+#[tokio::test]
+async fn a_broken_tag_is_not_in_the_way_of_others() {
+    let bed = Bed::with_snapshots(3, 7);
+    bed.tag("eod", &commit(2));
+    bed.write("tag/tag-6", "{");
+    bed.write("tag/tag-zz", "<html>");
+    assert_eq!(bed.id(PinRequest::SnapshotId(6)).await.unwrap(), 6);
+    assert_eq!(bed.id(version("eod")).await.unwrap(), 2);
+    assert_eq!(bed.id(version("5")).await.unwrap(), 5);
+    for (request, said) in [
+        (PinRequest::SnapshotId(2), "snapshot 2 has expired; available 3..7; tag 'eod' holds it"),
+        (
+            PinRequest::SnapshotId(1),
+            "snapshot 1 has expired; available 3..7; tags '6', 'zz' cannot be read and may hold it",
+        ),
+    ] {
+        let error = bed.id(request).await.unwrap_err();
+        assert_eq!((error.code(), error.message()), ("SnapshotExpired", said));
+    }
+    let early = bed.id(PinRequest::TimestampMillis(T0 + 2500)).await.unwrap_err();
+    assert!(early.to_string().contains("tag 'eod' holds snapshot 2"), "{early}");
+    let commit = PinRequest::Commit { user: "flink".to_string(), identifier: 2 };
+    let commit = bed.id(commit).await.unwrap_err();
+    assert!(commit.to_string().contains("tag 'eod' holds snapshot 2"), "{commit}");
+    // asked for by its name it is told
+    for asked in [version("6"), tag("zz")] {
+        let error = bed.id(asked.clone()).await.unwrap_err();
+        assert_eq!(error.kind(), crate::error::ErrorKind::Corrupt, "{asked}: {error}");
+        assert!(error.to_string().contains("tag-"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_broken_snapshot_is_not_in_the_way_of_the_tag_of_its_number() {
+    let bed = Bed::with_snapshots(1, 3);
+    bed.tag("1", &commit(2));
+    bed.write("snapshot/snapshot-1", "{");
+    assert_eq!(bed.id(version("1")).await.unwrap(), 2);
 }
 
 #[tokio::test]

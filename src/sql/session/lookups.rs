@@ -69,7 +69,7 @@ impl Session {
         let table = run.statement.table(&database, &name).await?;
         let mut ids: Vec<i64> = table.snapshot_ids().await?.into_iter().map(|id| id.0).collect();
         ids.sort_unstable_by(|a, b| b.cmp(a));
-        let mut tags = table.tags().await?;
+        let mut tags = table.readable_tags().await?.found;
         tags.sort_by(|a, b| b.1.snapshot.id.cmp(&a.1.snapshot.id).then_with(|| a.0.cmp(&b.0)));
         Ok((ids, tags.into_iter().map(|(name, _)| name).collect()))
     }

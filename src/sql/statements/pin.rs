@@ -31,7 +31,7 @@ pub(crate) fn line(pin: &Pin, zone: &SessionZone, session: bool) -> PinLine {
 /// holds it, and whether it is still the one that was pinned.
 ///
 /// `expires_about` is a forecast (see [`retention`]): the time from which on expiry may take it. It is NULL when that
-/// cannot be said; `note` says why.
+/// cannot be said; `note` says why. `state` is `ok`, `expired`, `lost`, or `unknown` where storage does not tell.
 pub(crate) async fn show(pins: &[SessionPin], zone: &SessionZone, now: i64) -> Result<RecordBatch> {
     let schema = cells::schema(&[
         ("table", Kind::Text, true),
@@ -55,11 +55,12 @@ pub(crate) async fn show(pins: &[SessionPin], zone: &SessionZone, now: i64) -> R
     for SessionPin { pin, said, .. } in pins {
         let ident = pin.table.ident();
         let snapshot = pin.snapshot.as_deref();
+        // one table in trouble does not hide the pins of the others
         let (state, forecast) = match pin.verify().await {
-            Ok(()) => ("ok", retention::of_pin(pin, zone, now).await?),
+            Ok(()) => ("ok", retention::of_pin(pin, zone, now).await.unwrap_or_else(|error| gone(&error))),
             Err(error) if error.code() == "SnapshotExpired" => ("expired", gone(&error)),
             Err(error) if error.code() == "PinLost" => ("lost", gone(&error)),
-            Err(error) => return Err(error),
+            Err(error) => ("unknown", gone(&error)),
         };
         let held = forecast.retained_by.join(", ");
         rows.push(vec![
@@ -84,7 +85,7 @@ pub(crate) async fn show(pins: &[SessionPin], zone: &SessionZone, now: i64) -> R
     cells::batch(&schema, &rows)
 }
 
-/// What is left to say of a pin whose snapshot is gone.
+/// What is left to say of a pin whose snapshot is gone, or cannot be asked about.
 fn gone(error: &Error) -> Forecast {
     Forecast { reason: Some(error.message().to_string()), ..Forecast::default() }
 }

@@ -148,3 +148,42 @@ async fn several_tables_are_pinned_all_or_none() {
     assert_eq!(pinned().await, ["pay.t@1"]);
     assert_eq!(code(&session, "UNPIN TABLE log").await, "NotPinned");
 }
+
+#[tokio::test]
+async fn a_broken_tag_or_consumer_hides_no_pin() {
+    let (dir, mut table) = three_snapshots();
+    let session = session_of(&dir).await;
+    rows(&session, "PIN TABLE t AT (VERSION => 1)").await;
+    std::fs::create_dir_all(table.root().join("tag")).unwrap();
+    std::fs::write(table.root().join("tag/tag-zz"), "{").unwrap();
+    consumer(&table, "late", 2);
+    std::fs::write(table.root().join("consumer/consumer-torn"), "{").unwrap();
+    let pinned = columns(&session, "SHOW PINS").await.remove(0);
+    assert_eq!(pinned["state"], "ok");
+    let note = "tag 'zz' cannot be read, consumer 'torn' cannot be read: it may be kept longer";
+    assert!(pinned["note"].ends_with(note), "{}", pinned["note"]);
+    assert_eq!(session.versions("t").await.unwrap().0, [3, 2, 1]);
+    table.append(&[json!({"id": 9, "v": 9})]).unwrap();
+    rows(&session, "PIN TABLE t AT (VERSION => 1)").await;
+    table.expire(1).unwrap();
+    assert_eq!(columns(&session, "SHOW PINS").await[0]["state"], "expired");
+    assert_eq!(code(&session, "SELECT * FROM t").await, "SnapshotExpired");
+    // the table that tells of tags tells of this one
+    let error = ask(&session, "SELECT * FROM t$tags").await.unwrap_err();
+    assert!(error.to_string().contains("tag-zz"), "{error}");
+}
+
+#[tokio::test]
+async fn a_pin_that_cannot_be_asked_about_is_shown_beside_the_others() {
+    let (dir, table) = three_snapshots();
+    let spec = TableSpec::new(&[("a", "INT")]).option("bucket", "-1");
+    let mut log = TableBuilder::create(dir.path(), "pay", "log", &spec).unwrap();
+    log.append(&[json!({"a": 1})]).unwrap();
+    let session = session_of(&dir).await;
+    rows(&session, "PIN TABLES t AT (VERSION => 1), log AT (VERSION => 1)").await;
+    std::fs::write(table.root().join("snapshot/snapshot-1"), "{").unwrap();
+    let pins = columns(&session, "SHOW PINS").await;
+    let states: Vec<&str> = pins.iter().map(|pin| pin["state"].as_str()).collect();
+    assert_eq!(states, ["unknown", "ok"]);
+    assert!(pins[0]["note"].len() > 10, "{:?}", pins[0]);
+}
