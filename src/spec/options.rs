@@ -289,4 +289,6 @@ const SCAN_MODES: &[&str] = &[
 ];
 
 #[cfg(test)]
+pub(crate) mod changing;
+#[cfg(test)]
 mod tests;

@@ -48,6 +48,30 @@ impl TableName {
     }
 }
 
+/// The parts of a name given as text, `db.t`: a part in double quotes or backticks is taken as it stands, its points too,
+/// `db."a.b"`.
+pub(crate) fn split_parts(name: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut quote: Option<char> = None;
+    let mut chars = name.chars().peekable();
+    while let Some(c) = chars.next() {
+        let Some(part) = parts.last_mut() else { break };
+        match quote {
+            // doubled, it is part of the name
+            Some(open) if c == open && chars.peek() == Some(&open) => {
+                chars.next();
+                part.push(c);
+            }
+            Some(open) if c == open => quote = None,
+            Some(_) => part.push(c),
+            None if part.is_empty() && matches!(c, '"' | '`') => quote = Some(c),
+            None if c == '.' => parts.push(String::new()),
+            None => part.push(c),
+        }
+    }
+    parts
+}
+
 /// Cuts `name@selector`; None when there is no selector.
 pub(crate) fn split_selector(name: &str) -> Option<(&str, &str)> {
     let (base, selector) = name.split_once('@')?;
@@ -61,6 +85,21 @@ mod tests {
     fn parts(name: &str) -> (String, Option<String>, Option<String>) {
         let name = TableName::parse(name);
         (name.table, name.branch, name.system)
+    }
+
+    #[test]
+    fn points_part_names_but_not_in_quotes() {
+        for (name, parts) in [
+            ("t", vec!["t"]),
+            ("db.t", vec!["db", "t"]),
+            ("my db.a b", vec!["my db", "a b"]),
+            ("db.\"a.b\"", vec!["db", "a.b"]),
+            ("`d.b`.\"q\"\"q\"", vec!["d.b", "q\"q"]),
+            ("c.\"db\".it's", vec!["c", "db", "it's"]),
+            ("db.\"a.b\"$branch_x", vec!["db", "a.b$branch_x"]),
+        ] {
+            assert_eq!(split_parts(name), parts, "{name}");
+        }
     }
 
     #[test]

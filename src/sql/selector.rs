@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::settings::check_reference_options;
+use super::settings::{check_reference_options, rename_old};
 use crate::error::{Error, Result};
 use crate::snapshot::{PinRequest, SessionZone, parse_timestamp};
 
@@ -45,7 +45,8 @@ impl Selection {
     }
 
     /// Checks that clause and options do not both choose.
-    pub(crate) fn check(self) -> Result<Self> {
+    pub(crate) fn check(mut self) -> Result<Self> {
+        rename_old(&mut self.options);
         check_reference_options(&self.options)?;
         let chosen: Vec<&str> = CHOOSING.iter().copied().filter(|key| self.options.contains_key(*key)).collect();
         let conflict = |message: String| {

@@ -8,10 +8,13 @@ use parking_lot::{Mutex, RwLock};
 
 use datafusion::catalog::TableProvider;
 
+use super::functions::check_range_option;
+use super::names::split_parts;
 use super::prepared::PreparedStatements;
 use crate::error::{Error, Result};
 use crate::snapshot::nearest::known_names;
-use crate::snapshot::{Fingerprint, Pin, TableIdent};
+use crate::snapshot::{Fingerprint, Pin, SessionZone, TableIdent, parse_timestamp};
+use crate::spec::CoreOptions;
 
 /// Scan options a session may set, and that a hint may name beside the table's own.
 pub(crate) const SCAN_OPTIONS: &[&str] = &[
@@ -36,7 +39,7 @@ pub(crate) const SCAN_OPTIONS: &[&str] = &[
     "table-read.sequence-number.enabled",
 ];
 
-/// Options that are part of what a table is: no hint may change them.
+/// Options that are part of what a table is, or say that it must not be read: no hint may change them.
 const FIXED: &[&str] = &[
     "merge-engine",
     "sequence.field",
@@ -53,27 +56,45 @@ const FIXED: &[&str] = &[
     "changelog-producer",
     "force-lookup",
     "deletion-vectors.enabled",
+    "deletion-vectors.merge-on-read",
     "ignore-delete",
+    "deduplicate.ignore-delete",
+    "partial-update.ignore-delete",
+    "first-row.ignore-delete",
+    "partial-update.remove-record-on-delete",
+    "partial-update.remove-record-on-sequence-group",
+    "aggregation.remove-record-on-delete",
+    "num-levels",
+    "num-sorted-run.compaction-trigger",
+    "full-compaction.delta-commits",
     "row-tracking.enabled",
     "data-evolution.enabled",
     "data-file.path-directory",
     "index-file-in-data-file-dir",
     "pk-clustering-override",
+    "chain-table.enabled",
+    "scan.fallback-snapshot-branch",
+    "scan.fallback-delta-branch",
+    "batch-scan-mode",
+    "stream-scan-mode",
+    "key-value.sequence_number.enabled",
+    "query-auth.enabled",
+    "postpone.merge-on-read",
+    "blob-field",
+    "blob-descriptor-field",
+    "blob-view-field",
+    "vector-field",
+    "vector.file.format",
     "type",
     "path",
 ];
 
-/// Options of other engines that look like ours: streaming, parallelism, chain tables. Some are refused further down,
-/// none is a typing error.
-const OTHERS: &[&str] = &[
-    "scan.bounded.watermark",
-    "scan.watermark.",
-    "scan.fallback-snapshot-branch",
-    "scan.fallback-delta-branch",
-    "scan.plan-",
-    "scan.split-enumerator.",
-    "scan.ignore-",
-];
+/// Old names of scan options, as Paimon still reads them.
+const OLD_NAMES: &[(&str, &str)] = &[("log.scan", "scan.mode"), ("log.scan.timestamp-millis", "scan.timestamp-millis")];
+
+/// Options of other engines that look like ours: streaming, parallelism. None is a typing error.
+const OTHERS: &[&str] =
+    &["scan.bounded.watermark", "scan.watermark.", "scan.plan-", "scan.split-enumerator.", "scan.ignore-"];
 
 /// Checks the options of one reference: what is fixed by the table cannot be changed, and a name that is nearly one we
 /// honour is a typing error, never dropped.
@@ -99,7 +120,16 @@ pub(crate) fn check_reference_options(options: &BTreeMap<String, String>) -> Res
     Ok(())
 }
 
-/// Whether an option of a reference changes what is read.
+/// Gives scan options under an old name their own; a value under that one wins.
+pub(crate) fn rename_old(options: &mut BTreeMap<String, String>) {
+    for (old, own) in OLD_NAMES {
+        if let Some(value) = options.remove(*old) {
+            options.entry((*own).to_string()).or_insert(value);
+        }
+    }
+}
+
+/// Whether an option of a reference changes what is read. All others stay out of the read.
 pub(crate) fn is_honoured(key: &str) -> bool {
     SCAN_OPTIONS.contains(&key) || key == "branch"
 }
@@ -245,15 +275,28 @@ impl OptionName {
             .max_by_key(|option| option.len())
             .ok_or_else(|| unknown(rest))?;
         let before = rest.strip_suffix(option).unwrap_or_default().trim_end_matches('.');
-        let parts: Vec<&str> = before.split('.').collect();
+        let parts = split_parts(before);
         // a catalog in front is allowed
         let (database, table) = match parts.as_slice() {
-            [database, table] | [_, database, table] => (*database, *table),
+            [database, table] | [_, database, table] => (database.clone(), table.clone()),
             _ => {
-                return Err(unknown(rest).with_hint(format!("write paimon.{option} or paimon.DATABASE.TABLE.{option}")));
+                return Err(unknown(rest).with_hint(format!(
+                    "write paimon.{option} or paimon.DATABASE.TABLE.{option}; a name with points in it stands in quotes: \
+                     paimon.DATABASE.\"a.b\".{option}"
+                )));
             }
         };
-        Ok(Self { table: Some((database.to_string(), table.to_string())), option: (*option).to_string() })
+        Ok(Self { table: Some((database, table)), option: (*option).to_string() })
+    }
+
+    /// Checks a value before it is set: one that can never be used would fail every later statement.
+    pub(crate) fn check(&self, value: &str, zone: &SessionZone) -> Result<()> {
+        let option = self.option.as_str();
+        CoreOptions::parse(&BTreeMap::from([(option.to_string(), value.to_string())]))?;
+        if option == "scan.timestamp" {
+            parse_timestamp(value, zone).map_err(|e| e.with_context("option", option))?;
+        }
+        check_range_option(option, value)
     }
 }
 
@@ -284,11 +327,56 @@ mod tests {
         };
         assert_eq!(code("merge-engine"), Some("FixedOption"));
         assert_eq!(code("fields.a.aggregate-function"), Some("FixedOption"));
+        assert_eq!(code("scan.fallback-delta-branch"), Some("FixedOption"));
         assert_eq!(code("scan.snapshotid"), Some("UnknownOption"));
         assert_eq!(code("scan.snapshot-id"), None);
         assert_eq!(code("sink.parallelism"), None);
         assert_eq!(code("scan.bounded.watermark"), None);
         assert_eq!(code("scan.watermark.emit.strategy"), None);
+    }
+
+    #[test]
+    fn a_table_with_points_in_its_name_is_quoted() {
+        let name = OptionName::parse("paimon.pay.\"a.b\".scan.snapshot-id").unwrap();
+        assert_eq!(name.table, Some(("pay".to_string(), "a.b".to_string())));
+        let unquoted = OptionName::parse("paimon.c.pay.a.b.scan.snapshot-id").unwrap_err();
+        assert!(unquoted.to_string().contains("in quotes"), "{unquoted}");
+    }
+
+    #[test]
+    fn a_value_that_can_never_be_used_is_not_set() {
+        let zone = SessionZone::utc();
+        let check =
+            |option: &str, value: &str| OptionName::parse(&format!("paimon.{option}")).unwrap().check(value, &zone);
+        for (option, value) in [
+            ("scan.snapshot-id", "abc"),
+            ("scan.mode", "nonsense"),
+            ("scan.timestamp", "yesterday"),
+            ("scan.timestamp-millis", "1.5"),
+            ("scan.watermark", "x"),
+            ("scan.bucket", "x"),
+            ("scan.creation-time-millis", "x"),
+            ("incremental-between", "1"),
+            ("incremental-between-timestamp", "1"),
+            ("incremental-between-scan-mode", "x"),
+            ("incremental-between-tag-to-snapshot", "x"),
+            ("file-index.read.enabled", "x"),
+            ("table-read.sequence-number.enabled", "x"),
+        ] {
+            let error = check(option, value).unwrap_err();
+            assert!(error.to_string().contains(option), "{option}: {error}");
+        }
+        for (option, value) in [
+            ("scan.snapshot-id", "3"),
+            ("scan.mode", "from-snapshot"),
+            ("scan.timestamp", "2026-04-16 10:00:00"),
+            ("incremental-between", "1,eod"),
+            ("incremental-between-scan-mode", "Diff"),
+            ("file-index.read.enabled", "FALSE"),
+            ("scan.fallback-branch", "b"),
+        ] {
+            check(option, value).unwrap();
+        }
     }
 
     #[test]

@@ -336,12 +336,11 @@ impl Statement {
         if database == system_tables::GLOBAL_DATABASE {
             return system_tables::global(self, name).map(Some);
         }
-        if let Some((base, suffix)) = split_selector(name) {
-            // a table may really be called so
-            if self.table(database, name).await.is_err() {
-                let selection = Selection::parse_suffix(suffix, &self.zone)?;
-                return self.lake(database, base, &selection).await;
-            }
+        if let Some((base, suffix)) = split_selector(name)
+            && !self.is_really_called(database, name).await
+        {
+            let selection = Selection::parse_suffix(suffix, &self.zone)?;
+            return self.lake(database, base, &selection).await;
         }
         self.lake(database, name, &Selection::none()).await
     }
@@ -362,6 +361,12 @@ impl Statement {
         renamed: &str,
         base: &str,
         named: Option<(String, Selection)>,
+    /// Whether a name with `@` in it is the whole name of a table, or of a system table of one.
+    pub(crate) async fn is_really_called(&self, database: &str, name: &str) -> bool {
+        let parts = TableName::parse(name);
+        parts.known_system() && self.table(database, &parts.data_table()).await.is_ok()
+    }
+
         selection: &Selection,
     ) -> Result<Option<Arc<dyn TableProvider>>> {
         if *selection == Selection::none()
@@ -376,7 +381,7 @@ impl Statement {
             return Err(cannot_travel(bare));
         }
         let Some((bare, said)) = named else { return self.lake(database, base, selection).await };
-        if self.table(database, &TableName::parse(base).data_table()).await.is_ok() {
+        if self.is_really_called(database, base).await {
             self.shown.put(renamed, base);
             return self.lake(database, base, selection).await;
         }

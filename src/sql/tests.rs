@@ -1,4 +1,5 @@
 mod global;
+mod hints;
 mod names;
 mod one_pin;
 mod pins;

@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 
+use super::changing::CHANGING;
 use super::{BucketFunction, ChangelogProducer, CoreOptions, MergeEngine};
 use crate::error::{ErrorKind, Result};
 use crate::spec::data_type::{DataField, FieldType};
@@ -188,77 +189,6 @@ fn what_is_not_honoured_is_said() {
     assert!(notices[0].contains("fields.v.default-value"));
     assert!(notices[1].contains("scan.ignore-lost-files"));
 }
-
-/// Every option by which results would be wrong if nobody looked at it, with a value that is not its default. What is
-/// not here changes nothing a reader gives: `orc.timestamp-ltz.legacy.type` (written instants cannot be told from
-/// shifted ones), `primary-key.nullable` and `data-file.thin-mode` (schema and files say it themselves), `fields.…` of
-/// merge functions and `branch` (read, and tested, where rows are merged and tables pinned), `incremental-…` beside a range
-/// (which is refused), and whatever concerns writers and speed alone.
-const CHANGING: &[(&str, &str)] = &[
-    ("bucket", "4"),
-    ("bucket-key", "k"),
-    ("bucket-function.type", "mod"),
-    ("type", "format-table"),
-    ("partition.default-name", "none"),
-    ("partition.legacy-name", "false"),
-    ("data-file.path-directory", "data"),
-    ("index-file-in-data-file-dir", "true"),
-    ("fields.m.map.storage-layout", "shared-shredding"),
-    ("blob-field", "b"),
-    ("blob-descriptor-field", "b"),
-    ("blob-view-field", "b"),
-    ("vector-field", "e"),
-    ("vector.file.format", "lance"),
-    ("file-index.read.enabled", "false"),
-    ("merge-engine", "partial-update"),
-    ("sequence.field", "v"),
-    ("sequence.field.sort-order", "descending"),
-    ("sequence.snapshot-ordering", "true"),
-    ("ignore-delete", "true"),
-    ("deduplicate.ignore-delete", "true"),
-    ("partial-update.ignore-delete", "true"),
-    ("first-row.ignore-delete", "true"),
-    ("partial-update.remove-record-on-delete", "true"),
-    ("partial-update.remove-record-on-sequence-group", "v"),
-    ("aggregation.remove-record-on-delete", "true"),
-    ("changelog-producer", "lookup"),
-    ("force-lookup", "true"),
-    ("deletion-vectors.enabled", "true"),
-    ("deletion-vectors.merge-on-read", "true"),
-    ("num-levels", "3"),
-    ("num-sorted-run.compaction-trigger", "9"),
-    ("pk-clustering-override", "true"),
-    ("postpone.merge-on-read", "true"),
-    ("scan.mode", "compacted-full"),
-    ("scan.snapshot-id", "1"),
-    ("scan.tag-name", "t"),
-    ("scan.timestamp-millis", "1"),
-    ("scan.timestamp", "2024-01-01"),
-    ("scan.watermark", "1"),
-    ("scan.version", "t"),
-    ("scan.file-creation-time-millis", "1"),
-    ("scan.creation-time-millis", "1"),
-    ("incremental-between", "1,2"),
-    ("incremental-between-timestamp", "1,2"),
-    ("incremental-to-auto-tag", "t"),
-    ("scan.fallback-branch", "b"),
-    ("scan.primary-branch", "b"),
-    ("scan.fallback-snapshot-branch", "b"),
-    ("scan.fallback-delta-branch", "b"),
-    ("chain-table.enabled", "true"),
-    ("scan.bucket", "1"),
-    ("batch-scan-mode", "compact"),
-    ("stream-scan-mode", "compact-bucket-table"),
-    ("table-read.sequence-number.enabled", "true"),
-    ("key-value.sequence_number.enabled", "true"),
-    ("query-auth.enabled", "true"),
-    ("row-tracking.enabled", "true"),
-    ("data-evolution.enabled", "true"),
-    ("full-compaction.delta-commits", "3"),
-    ("fields.v.default-value", "x"),
-    ("scan.ignore-corrupt-files", "true"),
-    ("scan.ignore-lost-files", "true"),
-];
 
 #[test]
 fn every_option_that_changes_rows_is_read_refused_or_told() {

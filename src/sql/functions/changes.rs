@@ -80,8 +80,19 @@ pub(crate) async fn table_or_changes(
         .filter(|(key, value)| !key.starts_with("incremental-") && !mode_is(key, value))
         .map(|(k, v)| (k.clone(), v.clone()))
         .collect();
-    let mode = options.get("incremental-between-scan-mode").map_or("auto", String::as_str).to_lowercase();
-    let mode = match mode.as_str() {
+    let mode = mode_of(options.get("incremental-between-scan-mode").map_or("auto", String::as_str))?;
+    match options.get("incremental-between") {
+        Some(range) => by_version(statement, table, range, &options, mode, kinds, &rest).await,
+        None => {
+            let range = options.get("incremental-between-timestamp").cloned().unwrap_or_default();
+            by_time(statement, table, &range, mode, kinds, &rest).await
+        }
+    }
+}
+
+/// The mode of `incremental-between-scan-mode`; None: the table's options decide.
+fn mode_of(text: &str) -> Result<Option<Mode>> {
+    Ok(match text.to_lowercase().as_str() {
         "auto" => None,
         "delta" => Some(Mode::Delta),
         "changelog" => Some(Mode::Changelog),
@@ -92,13 +103,21 @@ pub(crate) async fn table_or_changes(
                 .with_context("option", "incremental-between-scan-mode")
                 .with_hint("known modes: auto, delta, changelog, diff"));
         }
-    };
-    match options.get("incremental-between") {
-        Some(range) => by_version(statement, table, range, &options, mode, kinds, &rest).await,
-        None => {
-            let range = options.get("incremental-between-timestamp").cloned().unwrap_or_default();
-            by_time(statement, table, &range, mode, kinds, &rest).await
+    })
+}
+
+/// Whether the value of an `incremental-…` option can be one at all.
+pub(crate) fn check_range_option(option: &str, value: &str) -> Result<()> {
+    match option {
+        "incremental-between" => halves(value, "incremental-between").map(drop),
+        "incremental-between-timestamp" => halves(value, "incremental-between-timestamp").map(drop),
+        "incremental-between-scan-mode" => mode_of(value).map(drop),
+        "incremental-between-tag-to-snapshot" if !["true", "false"].contains(&value.to_lowercase().as_str()) => {
+            Err(Error::invalid(format!("'{value}' is neither true nor false"))
+                .with_code("BadOption")
+                .with_context("option", "incremental-between-tag-to-snapshot"))
         }
+        _ => Ok(()),
     }
 }
 

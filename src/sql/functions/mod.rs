@@ -15,14 +15,14 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::constant::{evaluate, instant, integer, text};
-use super::names::{TableName, split_selector};
+use super::names::{TableName, split_parts, split_selector};
 use super::selector::Selection;
 use super::statement::Statement;
 use crate::error::{Error, Result};
 use crate::snapshot::nearest::known_names;
 use crate::snapshot::{PinRequest, SessionZone, Table};
 
-pub(crate) use changes::table_or_changes;
+pub(crate) use changes::{check_range_option, table_or_changes};
 pub(crate) use row_accounting::{AccountingLevel, rows as accounting_batch, schema as accounting_schema};
 
 /// The functions.
@@ -221,26 +221,41 @@ pub(crate) async fn provider(
     }
 }
 
-/// The table a text names: `t`, `db.t`, `catalog.db.t`, each with `$branch_x` and `@v3`.
+/// The table a text names: `t`, `db.t`, `catalog.db.t`, `db."a.b"`, each with `$branch_x` and `@v3`.
 pub(crate) async fn table_of(
     statement: &Arc<Statement>,
     database: &str,
     name: &str,
 ) -> Result<(Arc<Table>, Selection)> {
-    let (name, selection) = match split_selector(name) {
-        Some((base, suffix)) => (base, Selection::parse_suffix(suffix, statement.zone())?),
-        None => (name, Selection::none()),
+    let own = |name: &str| -> Option<(String, String)> {
+        match split_parts(name).as_slice() {
+            [table] => Some((database.to_string(), table.clone())),
+            [database, table] | [_, database, table] => Some((database.clone(), table.clone())),
+            _ => None,
+        }
     };
-    let parts: Vec<&str> = name.split('.').map(|part| part.trim_matches(['"', '`'])).collect();
-    let (database, table) = match parts.as_slice() {
-        [table] => (database, *table),
-        [database, table] | [_, database, table] => (*database, *table),
-        _ => return Err(Error::invalid(format!("'{name}' is no table name")).with_code("TableNotFound")),
+    let mut selection = Selection::none();
+    let mut found = own(name);
+    if let Some((base, suffix)) = split_selector(name) {
+        // a table may really be called `a@b`
+        let whole = match &found {
+            Some((database, table)) => statement.is_really_called(database, table).await,
+            None => false,
+        };
+        if !whole {
+            selection = Selection::parse_suffix(suffix, statement.zone())?;
+            found = own(base);
+        }
+    }
+    let Some((database, table)) = found else {
+        return Err(Error::invalid(format!("'{name}' is no table name"))
+            .with_code("TableNotFound")
+            .with_hint("write 'db.t'; a name with points in it stands in quotes: 'db.\"a.b\"'"));
     };
-    let parts = TableName::parse(table);
+    let parts = TableName::parse(&table);
     if let Some(system) = &parts.system {
         return Err(Error::invalid(format!("'{name}' is a system table; name the table without ${system}"))
             .with_code("BadArgument"));
     }
-    Ok((statement.table(database, &parts.data_table()).await?, selection))
+    Ok((statement.table(&database, &parts.data_table()).await?, selection))
 }

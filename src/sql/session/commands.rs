@@ -72,6 +72,7 @@ impl Session {
                 return Ok(self.done("SET", Vec::new(), run.statement.notices()));
             }
             Command::ResetOption(Some(name)) => {
+                name.check(&value, run.statement.zone())?;
                 // the table may be gone meanwhile
                 let name = self.option_name(&run, &name).await.or_else(|_| OptionName::parse(&name))?;
                 self.settings().set_option(name, None);

@@ -11,7 +11,7 @@ use crate::snapshot::nearest::known_names;
 use crate::sql::names::{TableName, split_selector};
 use crate::sql::result::{PinLine, StatementResult};
 use crate::sql::selector::{Selection, drop_choices};
-use crate::sql::settings::SessionPin;
+use crate::sql::settings::{SessionPin, is_honoured};
 use crate::sql::statements::{PinCommand, Target, name_of, pin};
 use crate::sql::travel;
 use crate::storage::env::now_millis;
@@ -115,6 +115,7 @@ impl Session {
         }
         Ok(held)
     }
+            options.retain(|key, _| is_honoured(key));
 
     pub(super) async fn unpin(&self, run: &Run, target: Option<Target>) -> Result<StatementResult> {
         match target {

@@ -144,12 +144,15 @@ impl Statement {
         Ok(Used { pin, session })
     }
 
-    /// The options of a reference; those without effect are told.
+    /// The options of a reference that are honoured; of the others it is told that they have no effect, and they have
+    /// none.
     fn given(&self, selection: &Selection) -> BTreeMap<String, String> {
-        for key in selection.options.keys().filter(|key| !is_honoured(key)) {
+        let (honoured, others): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            selection.options.clone().into_iter().partition(|(key, _)| is_honoured(key));
+        for key in others.keys() {
             self.notice(format!("option {key} has no effect on what is read"));
         }
-        selection.options.clone()
+        honoured
     }
 
     /// Turns the option that names one snapshot into a request, so that it wins over the table's own options.

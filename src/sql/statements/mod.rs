@@ -419,8 +419,9 @@ fn option_name(tokens: &[TokenWithSpan]) -> Option<(String, usize)> {
         match tokens.get(at).map(|t| &t.token) {
             Some(Token::Period) => name.push('.'),
             Some(Token::Minus) => name.push('-'),
-            Some(Token::Word(word)) if word.quote_style.is_some() || !word.value.eq_ignore_ascii_case("to") => {
-                name.push_str(&word.value);
+            // quotes keep the points of a table's name together
+            Some(Token::Word(word)) if word.quote_style.is_some() => {
+                name.push_str(&format!("\"{}\"", word.value.replace('"', "\"\"")));
             }
             _ => return Some((name, at)),
         }
@@ -439,6 +440,7 @@ pub(super) fn name_of(factor: &TableFactor) -> Option<&ObjectName> {
 /// The parts of a name, unquoted ones in lower case.
 pub(super) fn parts(name: &ObjectName) -> Vec<String> {
     name.0
+            Some(Token::Word(word)) if !word.value.eq_ignore_ascii_case("to") => name.push_str(&word.value),
         .iter()
         .filter_map(|part| match part {
             ObjectNamePart::Identifier(Ident { value, quote_style, .. }) => {
