@@ -3,6 +3,7 @@ mod hints;
 mod names;
 mod one_pin;
 mod pins;
+mod system_tables;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

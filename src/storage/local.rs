@@ -79,6 +79,12 @@ pub(super) async fn is_dir(folder: &Path) -> io::Result<bool> {
     .await
 }
 
+/// When a folder was last touched, epoch milliseconds.
+pub(super) async fn modified(folder: &Path) -> io::Result<i64> {
+    let folder = to_machine_path(folder);
+    blocking(move || Ok(modified_millis(&fs::metadata(&folder)?))).await
+}
+
 /// Whether nothing is there; a name longer than the disk takes is nobody's.
 fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::InvalidFilename)

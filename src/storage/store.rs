@@ -239,6 +239,14 @@ impl Storage {
         Ok(first.map_err(|e| storage_error(e, "listing", folder))?.is_some())
     }
 
+    /// When a folder was last touched, epoch milliseconds; None in object stores, which have no folders.
+    pub async fn folder_modified_millis(&self, folder: &Location) -> Result<Option<i64>> {
+        if !self.is_local {
+            return Ok(None);
+        }
+        local::modified(folder.path()).await.map(Some).map_err(|e| io_error(e, "looking at", folder))
+    }
+
     /// The store and place of a complete path, as `_EXTERNAL_PATH` has it: this store, or another one opened with the
     /// same options and kept.
     pub async fn resolve(self: &Arc<Self>, absolute: &str) -> Result<(Arc<Self>, Location)> {

@@ -53,9 +53,13 @@ impl Session {
                         None => None,
                     };
                     let (database, table) = self.table_name(&name)?;
-                    let (table, named) = match split_selector(&table) {
-                        Some((base, suffix)) => (base.to_string(), Some(Selection::parse_suffix(suffix, zone)?)),
-                        None => (table, None),
+                    // a table may really be called `a@b`
+                    let (table, named) = if let Some((base, suffix)) = split_selector(&table)
+                        && !run.statement.is_really_called(&database, &table).await
+                    {
+                        (base.to_string(), Some(Selection::parse_suffix(suffix, zone)?))
+                    } else {
+                        (table, None)
                     };
                     let both = own.as_ref().is_some_and(|own| own.chooses()) && named.is_some();
                     if both {
@@ -111,11 +115,11 @@ impl Session {
             let said = if selection.chooses() { selection.suffix() } else { pin.request.to_string() };
             let mut options = selection.options;
             drop_choices(&mut options);
+            options.retain(|key, _| is_honoured(key));
             held.push((table.ident().clone(), SessionPin { pin, said, options }));
         }
         Ok(held)
     }
-            options.retain(|key, _| is_honoured(key));
 
     pub(super) async fn unpin(&self, run: &Run, target: Option<Target>) -> Result<StatementResult> {
         match target {

@@ -1,4 +1,5 @@
-//! `t$aggregation_fields`: columns with their aggregate functions.
+//! `t$aggregation_fields`: the columns of the pinned schema with the values and the names of their `fields.…` options, both
+//! as Java writes lists: `[sum]` and `[fields.v.aggregate-function]`.
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -18,26 +19,27 @@ pub(super) fn schema() -> SchemaRef {
 }
 
 pub(super) async fn rows(source: Source) -> Result<RecordBatch> {
-    let latest = source.table.latest_schema().await?;
+    let pin = source.pin()?;
     let mut rows = Vec::new();
-    for field in &latest.fields {
-        let prefix = format!("fields.{}.", field.name);
-        let mut function = None;
-        let mut options = serde_json::Map::new();
-        for (key, value) in &latest.options {
-            match key.strip_prefix(&prefix) {
-                Some("aggregate-function") => function = Some(value.clone()),
-                Some(_) => {
-                    options.insert(key.clone(), serde_json::Value::String(value.clone()));
-                }
-                None => {}
-            }
-        }
+    for field in &pin.schema.fields {
+        // the options in force, columns by their names in the pinned schema
+        let of_field = |key: &str| {
+            let rest = key.strip_prefix("fields.")?.strip_prefix(field.name.as_str())?.strip_prefix('.')?;
+            (!rest.is_empty()).then_some(())
+        };
+        let (keys, values): (Vec<&str>, Vec<&str>) = pin
+            .options
+            .raw
+            .iter()
+            .filter(|(key, _)| of_field(key).is_some())
+            .map(|(key, value)| (key.as_str(), value.as_str()))
+            .unzip();
+        let list = |all: &[&str]| Cell::text(format!("[{}]", all.join(", ")));
         rows.push(vec![
             Cell::text(&field.name),
             Cell::text(crate::sql::types::text(&field.field_type)),
-            Cell::opt_text(function),
-            if options.is_empty() { Cell::Null } else { Cell::text(serde_json::Value::Object(options).to_string()) },
+            list(&values),
+            list(&keys),
             Cell::opt_text(field.description.as_deref()),
         ]);
     }

@@ -1,4 +1,4 @@
-//! `t$branches`: branches and when their folder was last touched.
+//! `t$branches`: branches and when their folder was last touched, as Paimon tells it.
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -17,10 +17,15 @@ pub(super) async fn rows(source: Source) -> Result<RecordBatch> {
     names.sort();
     let mut rows = Vec::new();
     for name in names {
-        // object stores have no folders: the oldest document of the branch tells when it was made
-        let folder = table.root().join(&format!("branch/branch-{name}/schema"))?;
-        let files = table.storage().list(&folder).await?;
-        let created = files.iter().map(|f| f.modified_millis).min().unwrap_or_default();
+        let folder = table.root().join(&format!("branch/branch-{name}"))?;
+        let created = match table.storage().folder_modified_millis(&folder).await? {
+            Some(touched) => touched,
+            // object stores have no folders: the oldest document of the branch tells when it was made
+            None => {
+                let files = table.storage().list(&folder.join("schema")?).await?;
+                files.iter().map(|f| f.modified_millis).min().unwrap_or_default()
+            }
+        };
         let mut row = vec![Cell::text(&name), Cell::Time(source.wall_clock(created))];
         source.mark(&mut row, |pin| pin.branch == name);
         rows.push(row);

@@ -90,7 +90,7 @@ fn with_mark(schema: SchemaRef, marked: bool) -> SchemaRef {
 
 /// Where rows come from.
 enum Rows {
-    /// Made by us, always of the present state.
+    /// Made by us, always of the present state, which is told while the session pins the table.
     Live(fn(Source) -> BoxFuture<'static, Result<RecordBatch>>),
     /// The same, with a last column `pinned` while the session pins the table.
     ///
@@ -134,7 +134,7 @@ const ALL: &[SystemTable] = &[
     made!("tags", Marked, tags),
     made!("branches", Marked, branches),
     made!("consumers", Marked, consumers),
-    made!("aggregation_fields", Live, aggregation_fields),
+    made!("aggregation_fields", Pinned, aggregation_fields),
     made!("files", Pinned, files),
     made!("file_key_ranges", Pinned, file_key_ranges),
     made!("file_indexes", Pinned, file_indexes),
@@ -176,7 +176,18 @@ pub(crate) async fn provider(
         Rows::Marked(load) => (*load, true, true),
         Rows::Pinned(load) => (*load, false, false),
     };
-    let pin = if live && !selection.chooses() { None } else { Some(statement.pin(table, selection).await?) };
+    if live && selection.chooses() {
+        return Err(always_now(table, system.name));
+    }
+    let pin = if live { None } else { Some(statement.pin(table, selection).await?) };
+    if live && !marked {
+        for pinned in statement.settings().pinned(table.ident(), false) {
+            let of = pinned
+                .snapshot
+                .map_or("pinned state".to_string(), |snapshot| format!("pinned snapshot {}", snapshot.id));
+            statement.notice(format!("{}${name} is of now, not of the {of}", table.name()));
+        }
+    }
     let mut source = source(statement, table, pin);
     if marked {
         source.pinned = statement.settings().pinned(table.ident(), name == "branches");
@@ -185,6 +196,22 @@ pub(crate) async fn provider(
     let schema = with_mark(schema, !source.pinned.is_empty());
     let shown = format!("{}${}", table.name(), system.name);
     Ok(LazyTable::provider(shown, schema, move || load(source.clone())))
+}
+
+/// The error for a past state of a table that tells about all of them, or about what is in force for all.
+fn always_now(table: &Table, name: &str) -> Error {
+    let hint = match name {
+        "options" => {
+            "reads of any snapshot follow the options of now; older ones: SELECT schema_id, options FROM t$schemas"
+        }
+        "snapshots" => "filter its rows: WHERE snapshot_id <= 3",
+        "schemas" => "filter its rows: WHERE schema_id = 0; DESCRIBE t VERSION AS OF 3 shows the columns of a snapshot",
+        _ => "leave the clause out, and filter its rows with WHERE",
+    };
+    Error::invalid(format!("{}${name} is always of now and cannot travel in time", table.name()))
+        .with_code("CannotTravel")
+        .with_context("table", table.name())
+        .with_hint(hint)
 }
 
 /// What rows are made from.

@@ -1,0 +1,134 @@
+//! System tables and time: which follow a snapshot, and which are always of now and say so.
+
+use super::*;
+
+/// Two schemas, of which the second has a column more, and an aggregated column.
+fn altered() -> (TempDir, TableBuilder) {
+    let dir = tempfile::tempdir().unwrap();
+    let spec = TableSpec::new(&[("k", "INT NOT NULL"), ("v", "INT")])
+        .primary_key(&["k"])
+        .option("bucket", "1")
+        .option("merge-engine", "aggregation")
+        .option("fields.v.aggregate-function", "sum")
+        .option("fields.v.ignore-retract", "true");
+    let mut table = TableBuilder::create(dir.path(), "pay", "t", &spec).unwrap();
+    table.append(&[json!({"k": 1, "v": 1})]).unwrap();
+    table.alter(&SchemaChange::Add("w", "STRING")).unwrap();
+    table.append(&[json!({"k": 1, "v": 1, "w": "x"})]).unwrap();
+    (dir, table)
+}
+
+#[tokio::test]
+async fn tables_that_are_always_of_now_do_not_travel() {
+    let (dir, _table) = three_snapshots();
+    let session = session_of(&dir).await;
+    for system in Session::system_tables() {
+        if system == "row_tracking" {
+            // only of tables that track rows
+            continue;
+        }
+        let now = ["snapshots", "schemas", "options", "tags", "branches", "consumers"].contains(&system);
+        for sql in [
+            format!("SELECT count(*) FROM t${system} VERSION AS OF 1"),
+            format!("SELECT count(*) FROM t${system} TIMESTAMP AS OF '2026-04-16 01:00:00'"),
+            format!("SELECT count(*) FROM t${system}@v1"),
+            format!("SELECT count(*) FROM \"t${system}@v1\""),
+            format!("SELECT count(*) FROM t${system} /*+ OPTIONS('scan.snapshot-id'='1') */"),
+        ] {
+            match (now, ask(&session, &sql).await) {
+                (true, Err(error)) => assert_eq!(error.code(), "CannotTravel", "{sql}"),
+                (false, outcome) => assert_eq!(outcome.unwrap().len(), 1, "{sql}"),
+                (true, Ok(rows)) => panic!("{sql}: {rows:?}"),
+            }
+        }
+        rows(&session, &format!("SELECT count(*) FROM t${system}")).await;
+    }
+}
+
+#[tokio::test]
+async fn under_a_pin_a_table_of_now_says_so() {
+    let (dir, _table) = three_snapshots();
+    let session = session_of(&dir).await;
+    let told = async |sql: &str| session.run_one(sql).await.unwrap().notices.join("; ");
+    rows(&session, "PIN TABLE t AT (VERSION => 1)").await;
+    for system in ["schemas", "options"] {
+        let notices = told(&format!("SELECT count(*) FROM t${system}")).await;
+        assert!(notices.contains(&format!("pay.t${system} is of now, not of the pinned snapshot 1")), "{notices}");
+    }
+    assert!(!told("SELECT count(*) FROM t$files").await.contains("of now"));
+    rows(&session, "UNPIN ALL").await;
+    assert!(!told("SELECT count(*) FROM t$options").await.contains("of now"));
+}
+
+#[tokio::test]
+async fn aggregation_fields_are_those_of_the_snapshot_as_paimon_writes_them() {
+    let (dir, _table) = altered();
+    let session = session_of(&dir).await;
+    let k = "k,INT NOT NULL,[],[],NULL";
+    let v = "v,INT,[sum, true],[fields.v.aggregate-function, fields.v.ignore-retract],NULL";
+    let w = "w,STRING,[],[],NULL";
+    assert_eq!(rows(&session, "SELECT * FROM t$aggregation_fields").await, [k, v, w]);
+    assert_eq!(rows(&session, "SELECT * FROM t$aggregation_fields VERSION AS OF 1").await, [k, v]);
+    rows(&session, "PIN TABLE t AT (VERSION => 1)").await;
+    assert_eq!(rows(&session, "SELECT * FROM t$aggregation_fields").await, [k, v]);
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_branch_is_of_the_time_its_folder_was_touched() {
+    let (dir, table) = three_snapshots();
+    let branch = table.root().join("branch/branch-b");
+    std::fs::create_dir_all(branch.join("schema")).unwrap();
+    std::fs::copy(table.root().join("schema/schema-0"), branch.join("schema/schema-0")).unwrap();
+    let touched = std::time::UNIX_EPOCH + std::time::Duration::from_millis(1_776_304_800_123);
+    std::fs::File::open(&branch).unwrap().set_modified(touched).unwrap();
+    let session = session_of(&dir).await;
+    assert_eq!(rows(&session, "SELECT * FROM t$branches").await, ["b,2026-04-16T02:00:00.123"]);
+}
+
+#[tokio::test]
+async fn selectors_in_names_of_system_tables_are_read() {
+    let (dir, table) = three_snapshots();
+    for folder in ["schema", "snapshot"] {
+        let to = table.root().join("branch/branch-b").join(folder);
+        std::fs::create_dir_all(&to).unwrap();
+        for file in std::fs::read_dir(table.root().join(folder)).unwrap().flatten() {
+            std::fs::copy(file.path(), to.join(file.file_name())).unwrap();
+        }
+    }
+    let session = session_of(&dir).await;
+    for (name, count) in [
+        ("t$files@v1", "1"),
+        ("t$files@v3", "3"),
+        ("\"t$files@v2\"", "2"),
+        ("pay.\"t$files@v2\"", "2"),
+        ("t$FILES@V2", "2"),
+        ("t$audit_log@v1", "2"),
+        ("t$branch_b@v1", "2"),
+        ("t$branch_b$files@v2", "2"),
+        ("t$files@v2 f", "2"),
+    ] {
+        assert_eq!(rows(&session, &format!("SELECT count(*) FROM {name}")).await, [count], "{name}");
+    }
+    assert_eq!(rows(&session, "SELECT \"t$files@v1\".level FROM \"t$files@v1\"").await, ["0"]);
+    assert_eq!(code(&session, "SELECT * FROM t$fils@v1").await, "TableNotFound");
+    // in front ends that give names only
+    let context = session.context();
+    for (name, count) in [("t$files@v2", 2), ("t$branch_b$files@v1", 1)] {
+        let name = datafusion::common::TableReference::full("paimon", "pay", name);
+        assert_eq!(context.table(name).await.unwrap().count().await.unwrap(), count);
+    }
+}
+
+#[tokio::test]
+async fn partitions_are_shown_at_the_version_in_a_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let spec = TableSpec::new(&[("p", "INT"), ("v", "INT")]).partitioned_by(&["p"]).option("bucket", "-1");
+    let mut table = TableBuilder::create(dir.path(), "pay", "t", &spec).unwrap();
+    table.append(&[json!({"p": 1, "v": 1})]).unwrap();
+    table.append(&[json!({"p": 2, "v": 1})]).unwrap();
+    let session = session_of(&dir).await;
+    for (name, count) in [("t", 2), ("t@v1", 1), ("t VERSION AS OF 1", 1), ("\"t@v1\"", 1)] {
+        assert_eq!(rows(&session, &format!("SHOW PARTITIONS {name}")).await.len(), count, "{name}");
+    }
+}
