@@ -8,6 +8,7 @@ mod caught;
 use std::error::Error as StdError;
 use std::fmt;
 
+use datafusion::common::SchemaError;
 use datafusion::error::DataFusionError;
 
 pub(crate) use caught::caught;
@@ -207,7 +208,7 @@ impl Error {
                     DataFusionError::ResourcesExhausted(_) => (ErrorKind::Exhausted, "ResourcesExhausted"),
                     DataFusionError::SQL(..) => (ErrorKind::Invalid, "Syntax"),
                     DataFusionError::Plan(_) => (ErrorKind::Invalid, "Plan"),
-                    DataFusionError::SchemaError(..) => (ErrorKind::Invalid, "ColumnNotFound"),
+                    DataFusionError::SchemaError(schema, _) => (ErrorKind::Invalid, schema_code(schema)),
                     DataFusionError::NotImplemented(_) => (ErrorKind::Unsupported, "NotImplemented"),
                     DataFusionError::ObjectStore(_) | DataFusionError::IoError(_) => {
                         (ErrorKind::Unavailable, "Storage")
@@ -215,7 +216,15 @@ impl Error {
                     DataFusionError::Execution(_) => (ErrorKind::Invalid, "Execution"),
                     _ => (ErrorKind::Internal, "Execution"),
                 };
-                Self::new(kind, other.strip_backtrace()).with_code(code).with_source(other)
+                let hint = match &other {
+                    DataFusionError::SchemaError(schema, _) => schema_hint(schema),
+                    _ => None,
+                };
+                let error = Self::new(kind, other.strip_backtrace()).with_code(code).with_source(other);
+                match hint {
+                    Some(hint) => error.with_hint(hint),
+                    None => error,
+                }
             }
         }
     }
@@ -233,6 +242,26 @@ impl Error {
             _ => ErrorKind::Internal,
         };
         Self::new(kind, error.to_string()).with_code("Execution").with_source(error)
+    }
+}
+
+/// The code for what a statement says about columns.
+fn schema_code(error: &SchemaError) -> &'static str {
+    match error {
+        SchemaError::AmbiguousReference { .. } => "AmbiguousColumn",
+        SchemaError::DuplicateQualifiedField { .. } | SchemaError::DuplicateUnqualifiedField { .. } => "DuplicateName",
+        SchemaError::FieldNotFound { .. } => "ColumnNotFound",
+    }
+}
+
+fn schema_hint(error: &SchemaError) -> Option<&'static str> {
+    match error {
+        SchemaError::AmbiguousReference { .. } => Some("say of which relation it is: a.id"),
+        SchemaError::DuplicateQualifiedField { .. } => {
+            Some("give each use of a relation its own alias: FROM t a, t VERSION AS OF 3 b")
+        }
+        SchemaError::DuplicateUnqualifiedField { .. } => Some("give each column a name of its own: id AS a"),
+        SchemaError::FieldNotFound { .. } => None,
     }
 }
 

@@ -316,6 +316,7 @@ async fn unknown_names_lead_to_the_nearest(lake: Lake) -> Done {
         ("SELECT * FROM ordrs", "TableNotFound", "orders"),
         ("SELECT * FROM d.paymets", "TableNotFound", "payments"),
         ("SELECT * FROM dd.orders", "DatabaseNotFound", "d"),
+        ("SELECT * FROM paimom.d.orders", "CatalogNotFound", "paimon"),
         ("USE dd", "DatabaseNotFound", "d"),
         ("SELECT * FROM orders$snapshot", "", "snapshots"),
         ("SELECT * FROM orders$branch_x", "", "x"),

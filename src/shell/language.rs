@@ -63,6 +63,10 @@ pub fn advice(code: &str) -> Option<&'static str> {
         "TableNotFound" => "没有这个表：用 \\dt 查看表名，或写 库名.表名",
         "DatabaseNotFound" => "没有这个库：用 \\l 查看库名",
         "ColumnNotFound" => "没有这一列：用 \\d 表名 查看列名；大写或中文列名要加双引号；旧快照可能还没有这一列",
+        "CatalogNotFound" => "没有这个目录：写 库名.表名，或用 paimon.库名.表名",
+        "DuplicateName" => "同一个表用了两次：给每一处起一个别名，例如 FROM t a, t VERSION AS OF 3 b",
+        "AmbiguousColumn" => "不清楚是哪个表的列：写成 别名.列名",
+        "CannotTravel" => "这里不能时间旅行：把子句写在数据表后面",
         "FunctionNotFound" => "没有这个函数：检查函数名",
         "SnapshotNotFound" => "没有这个快照：用 \\ds 表名 查看保留的快照，用 \\dtag 表名 查看标签",
         "SnapshotExpired" => {

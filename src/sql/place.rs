@@ -4,6 +4,7 @@ use datafusion::common::{Column, SchemaError};
 use datafusion::error::DataFusionError;
 
 use crate::error::Error;
+use crate::snapshot::nearest::known_names;
 
 /// Line and column, from 1; zero when unknown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -28,6 +29,17 @@ pub(crate) fn of(error: &DataFusionError) -> (Place, Option<Column>) {
     let mut column = None;
     walk(error, &mut place, &mut column);
     (place, column)
+}
+
+/// The error for an expression over known columns: one that is not there leads to the nearest.
+pub(crate) fn missing_column<'a>(error: DataFusionError, known: impl Iterator<Item = &'a str>) -> Error {
+    match of(&error) {
+        (_, Some(column)) => Error::invalid(format!("there is no column '{}'", column.name))
+            .with_code("ColumnNotFound")
+            .with_hint(known_names("columns", &column.name, known))
+            .with_source(error),
+        _ => Error::from_datafusion(error),
+    }
 }
 
 fn walk(error: &DataFusionError, place: &mut Place, column: &mut Option<Column>) {

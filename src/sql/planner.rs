@@ -24,7 +24,7 @@ impl ShownNames {
         self.names.lock().insert(renamed.to_string(), shown.to_string());
     }
 
-    fn get(&self, renamed: &str) -> Option<String> {
+    pub(crate) fn get(&self, renamed: &str) -> Option<String> {
         self.names.lock().get(renamed).cloned()
     }
 }

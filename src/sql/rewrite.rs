@@ -309,15 +309,16 @@ fn ends_reference(out: &[TokenWithSpan]) -> bool {
     }
 }
 
-/// Where the column list of an alias starts: `AS x (a, b)`.
+/// Where the column list of an alias starts: `AS x (a, b)`, or `t x (a, b)`; not that of a function.
 fn alias_columns(out: &[TokenWithSpan]) -> Option<usize> {
     let mut open = out.len().checked_sub(1)?;
     while !matches!(out.get(open)?.token, Token::LParen) {
         open = open.checked_sub(1)?;
     }
-    let only_names = out.get(open + 1..out.len() - 1)?.iter().all(|t| matches!(t.token, Token::Word(_) | Token::Comma));
-    let explicit = open >= 2 && is_word(out.get(open - 2), "AS") && is_name(out.get(open - 1));
-    (only_names && explicit).then_some(open)
+    let only_names = are_columns(out.get(open + 1..out.len() - 1)?);
+    let before = open.checked_sub(2)?;
+    let alias = is_name(out.get(open - 1)) && (is_word(out.get(before), "AS") || is_name(out.get(before)));
+    (only_names && alias).then_some(open)
 }
 
 /// Whether the tokens so far end with the alias of a subquery or of a function: `) x`, `) AS x (a, b)`.
@@ -342,8 +343,25 @@ fn take_alias(out: &mut Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     out.split_off(start)
 }
 
-/// How many tokens from `at` are an alias.
+/// How many tokens from `at` are an alias, with its column list.
 fn alias_length(tokens: &[TokenWithSpan], at: usize) -> usize {
+    let name = alias_name_length(tokens, at);
+    let open = at + name;
+    if name == 0 || !matches!(tokens.get(open).map(|t| &t.token), Some(Token::LParen)) {
+        return name;
+    }
+    match closing(tokens, open) {
+        Some(close) if are_columns(tokens.get(open + 1..close).unwrap_or_default()) => close + 1 - at,
+        _ => name,
+    }
+}
+
+/// Whether tokens can be the columns of an alias: `a, b`.
+fn are_columns(tokens: &[TokenWithSpan]) -> bool {
+    tokens.iter().all(|t| matches!(t.token, Token::Word(_) | Token::Comma))
+}
+
+fn alias_name_length(tokens: &[TokenWithSpan], at: usize) -> usize {
     if is_word(tokens.get(at), "AS") && is_name(tokens.get(at + 1)) {
         2
     } else if is_name(tokens.get(at)) && !is_word(tokens.get(at), "FOR") {
@@ -400,6 +418,8 @@ mod tests {
             for (text, expected) in [
                 (format!("SELECT * FROM t {sql}"), format!("SELECT * FROM t {clause}")),
                 (format!("SELECT * FROM db.t {sql} AS x"), format!("SELECT * FROM db.t {clause} AS x")),
+                (format!("SELECT * FROM db.t x (a, b) {sql}"), format!("SELECT * FROM db.t {clause} x (a, b)")),
+                (format!("SELECT * FROM t AS x (a) {sql}"), format!("SELECT * FROM t {clause} AS x (a)")),
                 (
                     format!("SELECT * FROM db.t {sql} x WHERE 1 = 1"),
                     format!("SELECT * FROM db.t {clause} x WHERE 1 = 1"),

@@ -35,7 +35,7 @@ use super::prepared::Step;
 use super::result::{PinLine, Scanned, StatementKind, StatementResult, Timing};
 use super::settings::Settings;
 use super::statement::{Statement, zone_of};
-use super::statements::{self, Command, pin, refuse};
+use super::statements::{self, Command, describe, pin, refuse};
 use super::system_tables;
 use super::tokens::{self, StatementText};
 use super::travel;
@@ -271,9 +271,10 @@ impl Session {
             Step::Run(tokens) => self.bound(tokens, false)?,
             Step::Done(_) => return Ok(self.context.read_empty()?),
         };
+        let view = statements::view_text(&tokens);
         match statements::parse(tokens, &mut notices)? {
             Command::Statement(statement) => {
-                let run = self.begin(ScanLog::new(), notices)?;
+                let run = Run { view, ..self.begin(ScanLog::new(), notices)? };
                 match self.plan(&run, *statement).await? {
                     Planned::Query(plan) => Ok(DataFrame::new(run.state, plan)),
                     Planned::Done(_) => Ok(self.context.read_empty()?),
@@ -296,7 +297,7 @@ impl Session {
             statement.notice(notice);
         }
         let state = statement.state();
-        Ok(Run { statement, state, started: Instant::now() })
+        Ok(Run { statement, state, started: Instant::now(), view: None })
     }
 
     async fn execute(&self, tokens: Vec<TokenWithSpan>, progress: Arc<ScanProgress>) -> Result<StatementResult> {
@@ -305,9 +306,10 @@ impl Session {
             Step::Run(tokens) => self.bound(tokens, true)?,
             Step::Done(word) => return Ok(self.done(word, Vec::new(), notices)),
         };
+        let view = statements::view_text(&tokens);
         match statements::parse(tokens, &mut notices)? {
             Command::Statement(statement) => {
-                let run = self.begin(ScanLog::watched(progress), notices)?;
+                let run = Run { view, ..self.begin(ScanLog::watched(progress), notices)? };
                 match self.plan(&run, *statement).await? {
                     Planned::Query(plan) => self.query(&run, &plan).await,
                     Planned::Done(word) => Ok(self.done(word, run.lines(false), run.statement.notices())),
@@ -326,12 +328,15 @@ impl Session {
             match inner.as_mut() {
                 SqlStatement::CreateView(create) => {
                     if let Some((database, name)) = self.in_warehouse(&create.name) {
+                        self.check_home(&database).await?;
                         self.check_free(run, &database, &name, create.or_replace, create.if_not_exists).await?;
                         if create.if_not_exists && self.settings().local(&database, &name).is_some() {
                             return Ok(Planned::Done("CREATE VIEW".to_string()));
                         }
                         create.if_not_exists = false;
-                        view = Some((database, name, create.query.to_string()));
+                        let rest = run.view.clone().unwrap_or_else(|| format!("AS {}", create.query));
+                        let text = describe::view_statement(&database, &name, &rest);
+                        view = Some((database, name, text));
                         let (catalog, current) = {
                             let state = self.context.state_ref();
                             let state = state.read();
@@ -345,9 +350,19 @@ impl Session {
                     return self.set_time_zone(value).await;
                 }
                 // DataFusion has no word for it; ours always live in the session only
-                SqlStatement::CreateTable(create) => create.temporary = false,
+                SqlStatement::CreateTable(create) => {
+                    create.temporary = false;
+                    if let Some((database, _)) = self.in_warehouse(&create.name) {
+                        self.check_home(&database).await?;
+                    }
+                }
                 _ => {}
             }
+        }
+        if let DfStatement::CreateExternalTable(create) = &statement
+            && let Some((database, _)) = self.in_warehouse(&create.name)
+        {
+            self.check_home(&database).await?;
         }
         if let DfStatement::CopyTo(copy) = &statement {
             self.check_copy(&copy.target)?;
@@ -465,6 +480,8 @@ struct Run {
     statement: Arc<Statement>,
     state: SessionState,
     started: Instant,
+    /// What a CREATE VIEW statement says behind the name, as it was written.
+    view: Option<String>,
 }
 
 impl Run {

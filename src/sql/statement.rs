@@ -181,12 +181,21 @@ impl Statement {
                 Reference::Function(_) => {}
             }
         }
+        let written = found.clone();
         self.references.lock().extend(found);
         // resolve first: the columns decide how unquoted names are read
         let mut known = identifiers::Known::default();
         for reference in state.resolve_table_references(&statement)? {
             if let Some(provider) = self.resolve(state, reference).await? {
                 known.columns(&provider.schema());
+            }
+        }
+        for (renamed, reference) in written {
+            // what resolving found to be a table that is really called so is shown as it is written
+            if let Reference::Table { base, named: Some((bare, _)), .. } = reference
+                && self.shown.get(&renamed).as_deref() == Some(bare.as_str())
+            {
+                travel::requalify(&mut statement, &base, &bare);
             }
         }
         identifiers::fix(&mut statement, known);
@@ -231,7 +240,14 @@ impl Statement {
     async fn resolve(&self, state: &SessionState, reference: TableReference) -> Result<Option<Arc<dyn TableProvider>>> {
         let catalog = &state.config_options().catalog;
         let resolved = reference.resolve(&catalog.default_catalog, &catalog.default_schema);
-        let Some(provider) = state.catalog_list().catalog(&resolved.catalog) else { return Ok(None) };
+        let Some(provider) = state.catalog_list().catalog(&resolved.catalog) else {
+            let known = state.catalog_list().catalog_names();
+            let missed = Error::not_found(format!("there is no catalog '{}'", resolved.catalog))
+                .with_code("CatalogNotFound")
+                .with_hint(known_names("catalogs", &resolved.catalog, known.iter().map(String::as_str)));
+            self.misses.lock().insert(resolved.table.to_string(), missed);
+            return Ok(None);
+        };
         let Some(schema) = provider.schema(&resolved.schema) else { return Ok(None) };
         Ok(schema.table(&resolved.table).await?)
     }
@@ -345,6 +361,12 @@ impl Statement {
         self.lake(database, name, &Selection::none()).await
     }
 
+    /// Whether a name with `@` in it is the whole name of a table, or of a system table of one.
+    pub(crate) async fn is_really_called(&self, database: &str, name: &str) -> bool {
+        let parts = TableName::parse(name);
+        parts.known_system() && self.table(database, &parts.data_table()).await.is_ok()
+    }
+
     /// A view or temporary table of the session.
     async fn local(self: &Arc<Self>, database: &str, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
         let Some(local) = self.settings.local(database, name) else { return Ok(None) };
@@ -361,12 +383,6 @@ impl Statement {
         renamed: &str,
         base: &str,
         named: Option<(String, Selection)>,
-    /// Whether a name with `@` in it is the whole name of a table, or of a system table of one.
-    pub(crate) async fn is_really_called(&self, database: &str, name: &str) -> bool {
-        let parts = TableName::parse(name);
-        parts.known_system() && self.table(database, &parts.data_table()).await.is_ok()
-    }
-
         selection: &Selection,
     ) -> Result<Option<Arc<dyn TableProvider>>> {
         if *selection == Selection::none()

@@ -4,6 +4,7 @@ mod names;
 mod one_pin;
 mod pins;
 mod system_tables;
+mod views;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

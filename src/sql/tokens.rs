@@ -127,6 +127,36 @@ pub(crate) fn mark(token: Token, span: Span) -> TokenWithSpan {
     TokenWithSpan::new(token, span)
 }
 
+/// The text of tokens, spaced as it was; where a comment stood a space is left.
+pub(crate) fn written(tokens: &[TokenWithSpan]) -> String {
+    let mut text = String::new();
+    let mut before: Option<Span> = None;
+    for TokenWithSpan { token, span } in tokens {
+        if let Some(before) = before.filter(|before| before != span) {
+            if span.start.line > before.end.line {
+                text.push('\n');
+                let indent = usize::try_from(span.start.column.saturating_sub(1)).unwrap_or(0);
+                text.extend(std::iter::repeat_n(' ', indent));
+            } else if span.start != before.end {
+                text.push(' ');
+            }
+        }
+        before = Some(*span);
+        // the tokenizer has taken the escapes out
+        match token {
+            Token::SingleQuotedString(value) => text.push_str(&format!("'{}'", value.replace('\'', "''"))),
+            Token::EscapedStringLiteral(value) => {
+                text.push_str(&format!("E'{}'", value.replace('\\', "\\\\").replace('\'', "\\'")));
+            }
+            Token::Word(Word { value, quote_style: Some(quote), .. }) if matches!(quote, '"' | '`') => {
+                text.push_str(&format!("{quote}{}{quote}", value.replace(*quote, &format!("{quote}{quote}"))));
+            }
+            other => text.push_str(&other.to_string()),
+        }
+    }
+    text
+}
+
 /// Whether a word can be an identifier where a table or an alias stands.
 pub(crate) fn is_identifier(word: &Word, reserved: &[Keyword]) -> bool {
     word.quote_style.is_some() || !reserved.contains(&word.keyword)
@@ -151,6 +181,16 @@ mod tests {
         assert_eq!(texts, ["select ';'", "select \"x;\" /* ; */ from 订单"]);
         assert_eq!((cut[1].line, cut[1].column, cut[1].closed), (2, 3, true));
         assert!(!split("select 1").unwrap()[0].closed);
+    }
+
+    #[test]
+    fn a_statement_is_written_as_it_was() {
+        let sql =
+            "SELECT a.\"q\"\"x\", 'it''s', -1\n  FROM t VERSION AS OF 3 /*+ OPTIONS('a'='b') */\nWHERE f(x)=E'a\\'b'";
+        let all = statements(tokenize(sql).unwrap());
+        assert_eq!(written(&all[0]), sql);
+        let all = statements(tokenize("SELECT 1 -- one\n, 2 /* two */ , 3").unwrap());
+        assert_eq!(written(&all[0]), "SELECT 1\n, 2 , 3");
     }
 
     #[test]

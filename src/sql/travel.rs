@@ -9,7 +9,8 @@ use datafusion::execution::SessionState;
 use datafusion::sql::parser::{CopyToSource, Statement as DfStatement};
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, ObjectNamePart, Query,
-    Spanned, TableAlias, TableFactor, TableVersion, VisitMut, VisitorMut,
+    Select, SelectItem, SelectItemQualifiedWildcardKind, Spanned, TableAlias, TableFactor, TableVersion, VisitMut,
+    VisitorMut,
 };
 
 use super::constant::{instant, integer, text};
@@ -67,6 +68,61 @@ pub(crate) fn rename_factor(
 pub(crate) fn qualify(query: &mut Query, catalog: &str, database: &str) {
     let mut visitor = Qualifier { catalog, database, ctes: Vec::new() };
     let _ = query.visit(&mut visitor);
+}
+
+/// Columns of a relation that was written `"t@v3"` are columns of `t`, as which it is shown: `"t@v3".id`, `"t@v3".*`.
+pub(crate) fn requalify(statement: &mut DfStatement, written: &str, shown: &str) {
+    let mut visitor = Requalifier { written, shown };
+    match statement {
+        DfStatement::Statement(statement) => {
+            let _ = statement.visit(&mut visitor);
+        }
+        DfStatement::Explain(explain) => requalify(&mut explain.statement, written, shown),
+        DfStatement::CopyTo(copy) => {
+            if let CopyToSource::Query(query) = &mut copy.source {
+                let _ = query.visit(&mut visitor);
+            }
+        }
+        DfStatement::CreateExternalTable(_) | DfStatement::Reset(_) => {}
+    }
+}
+
+struct Requalifier<'a> {
+    written: &'a str,
+    shown: &'a str,
+}
+
+impl Requalifier<'_> {
+    fn fix(&self, relation: &mut Ident) {
+        if normal(relation) == self.written {
+            relation.value = self.shown.to_string();
+            relation.quote_style = Some('"');
+        }
+    }
+}
+
+impl VisitorMut for Requalifier<'_> {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if let Expr::CompoundIdentifier(parts) = expr
+            && let [.., relation, _] = parts.as_mut_slice()
+        {
+            self.fix(relation);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+        for item in &mut select.projection {
+            if let SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), _) = item
+                && let Some(ObjectNamePart::Identifier(relation)) = name.0.last_mut()
+            {
+                self.fix(relation);
+            }
+        }
+        ControlFlow::Continue(())
+    }
 }
 
 struct Qualifier<'a> {

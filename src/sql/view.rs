@@ -24,7 +24,7 @@ pub(crate) struct SqlView {
     pub(crate) database: String,
     /// Columns when it was created.
     pub(crate) schema: SchemaRef,
-    /// `SELECT …`, for humans.
+    /// Its `CREATE VIEW` statement as it was written, for humans.
     pub(crate) text: String,
 }
 

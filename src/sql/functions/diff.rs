@@ -19,6 +19,7 @@ use crate::query::{Compared, LakeView};
 use crate::snapshot::{Pin, PinRequest, Table};
 use crate::spec::TableSchema;
 use crate::sql::memory::empty;
+use crate::sql::place::missing_column;
 use crate::sql::selector::Selection;
 use crate::sql::statement::Statement;
 
@@ -66,7 +67,10 @@ struct Sides<'a> {
 fn filter(statement: &Arc<Statement>, pin: &Arc<Pin>, schema: &TableSchema, text: &str) -> Result<Expr> {
     let table = statement.lake_table(Arc::clone(pin), LakeView::Rows)?;
     let columns = DFSchema::try_from(table.schema().as_ref().clone())?;
-    let condition = statement.state().create_logical_expr(text, &columns)?;
+    let condition = statement.state().create_logical_expr(text, &columns).map_err(|error| {
+        let known = columns.fields().iter().map(|field| field.name().as_str());
+        missing_column(error, known).with_context("parameter", "where")
+    })?;
     let other = condition.column_refs().into_iter().find(|c| !schema.primary_keys.contains(&c.name));
     if let Some(other) = other
         && schema.is_primary_key_table()

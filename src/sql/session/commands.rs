@@ -20,7 +20,7 @@ use crate::sql::cells::{Cell, Kind, batch, schema};
 use crate::sql::names::{TableName, split_selector};
 use crate::sql::result::StatementResult;
 use crate::sql::settings::OptionName;
-use crate::sql::statements::{Command, describe, explain_files, pin, show};
+use crate::sql::statements::{Command, describe, explain_files, name_of, pin, show};
 use crate::sql::system_tables;
 use crate::storage::env::now_millis;
 
@@ -48,11 +48,15 @@ impl Session {
             Command::ShowTables { database, like } => self.show_tables(database, like.as_deref()).await?,
             Command::ShowPartitions(factor) => return self.show_partitions(&run, factor).await,
             Command::ShowCreateTable(factor) => {
+                let named = name_of(&factor).and_then(|name| self.in_warehouse(name));
                 let provider = self.relation(&run, factor).await?;
                 let lake = provider.downcast_ref::<LakeTable>();
                 match (lake, provider.get_table_definition()) {
                     (Some(table), _) => describe::create_table(table.pin())?,
-                    (None, Some(text)) => describe::create_view(text)?,
+                    (None, Some(text)) => {
+                        let name = named.map_or(String::new(), |(database, name)| format!("{database}.{name}"));
+                        describe::create_view(&name, text)?
+                    }
                     (None, None) => {
                         return Err(Error::invalid("only tables of the warehouse have a CREATE TABLE statement")
                             .with_code("TableNotFound"));
@@ -68,11 +72,11 @@ impl Session {
             }
             Command::SetOption { name, value } => {
                 let name = self.option_name(&run, &name).await?;
+                name.check(&value, run.statement.zone())?;
                 self.settings().set_option(name, Some(&value));
                 return Ok(self.done("SET", Vec::new(), run.statement.notices()));
             }
             Command::ResetOption(Some(name)) => {
-                name.check(&value, run.statement.zone())?;
                 // the table may be gone meanwhile
                 let name = self.option_name(&run, &name).await.or_else(|_| OptionName::parse(&name))?;
                 self.settings().set_option(name, None);

@@ -12,6 +12,7 @@ use crate::scan::ScanRequest;
 use crate::spec::Zone;
 use crate::sql::functions;
 use crate::sql::limits;
+use crate::sql::place::missing_column;
 use crate::sql::result::PinLine;
 use crate::sql::rewrite::rewrite;
 use crate::sql::settings::SCAN_OPTIONS;
@@ -125,7 +126,9 @@ impl Session {
         let mut accounting = account(lake.pin(), self.warehouse.env(), &options).await?;
         if let Some(condition) = condition {
             let counted = DataFrame::new(run.state.clone(), run.statement.scan(lake.clone())?);
-            let filter = run.state.create_logical_expr(condition, counted.schema())?;
+            let filter = run.state.create_logical_expr(condition, counted.schema()).map_err(|error| {
+                missing_column(error, counted.schema().fields().iter().map(|field| field.name().as_str()))
+            })?;
             let batches = counted.filter(filter)?.aggregate(vec![], vec![count_all()])?.collect().await?;
             let count =
                 batches.first().and_then(|b| b.columns().first()).and_then(|c| c.as_primitive_opt::<Int64Type>());

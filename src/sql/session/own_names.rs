@@ -4,7 +4,7 @@ use std::path::{Component, PathBuf};
 
 use datafusion::sql::sqlparser::ast::ObjectName;
 
-use super::{Run, Session};
+use super::{Run, Session, check_database};
 use crate::error::{Error, ErrorKind, Result};
 use crate::sql::statements::parts;
 
@@ -48,6 +48,11 @@ impl Session {
             Some((database, table)) => self.settings().local(&database, &table).is_some(),
             None => true,
         }
+    }
+
+    /// Views and temporary tables belong to a database that is there; the current one goes without saying.
+    pub(super) async fn check_home(&self, database: &str) -> Result<()> {
+        if database == self.database() { Ok(()) } else { check_database(&self.warehouse, database).await }
     }
 
     /// A name for a view must not hide a table.

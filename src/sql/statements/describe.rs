@@ -52,17 +52,25 @@ pub(crate) fn columns(provider: &Arc<dyn TableProvider>) -> Result<RecordBatch> 
     cells::batch(&schema, &rows)
 }
 
+/// The statement that makes a view; `rest` is what stands behind its name.
+pub(crate) fn view_statement(database: &str, name: &str, rest: &str) -> String {
+    format!("CREATE VIEW {}.{} {rest}", quoted(database), quoted(name))
+}
+
 /// The statement that would make a view again.
-pub(crate) fn create_view(query: &str) -> Result<RecordBatch> {
+pub(crate) fn create_view(name: &str, statement: &str) -> Result<RecordBatch> {
     let schema = cells::schema(&[("table_name", Kind::Text, true), ("create_statement", Kind::Text, true)]);
-    cells::batch(&schema, &[vec![Cell::text("view"), Cell::text(query)]])
+    cells::batch(&schema, &[vec![Cell::text(name), Cell::text(statement)]])
+}
+
+fn quoted(name: &str) -> String {
+    format!("`{}`", name.replace('`', "``"))
 }
 
 /// The statement that would make the pinned table.
 pub(crate) fn create_table(pin: &Pin) -> Result<RecordBatch> {
     let schema = cells::schema(&[("table_name", Kind::Text, true), ("create_statement", Kind::Text, true)]);
     let ident = pin.table.ident();
-    let quoted = |name: &str| format!("`{}`", name.replace('`', "``"));
     let string = |value: &str| format!("'{}'", value.replace('\'', "''"));
     let names = |all: &[String]| all.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", ");
     let mut lines: Vec<String> = pin

@@ -17,7 +17,7 @@ use datafusion::sql::sqlparser::tokenizer::{Span, Token, TokenWithSpan};
 use super::dialect::LakeDialect;
 use super::place;
 use super::rewrite::rewrite;
-use super::tokens::{are_words, is_word, mark, syntax, word, word_or_string};
+use super::tokens::{are_words, is_word, mark, syntax, word, word_or_string, written};
 use crate::error::{Error, Result};
 
 /// How deep expressions and queries may be nested.
@@ -148,26 +148,43 @@ pub(super) fn parse(tokens: Vec<TokenWithSpan>, notices: &mut Vec<String>) -> Re
     Ok(Command::Statement(Box::new(statement(tokens)?)))
 }
 
-/// `COPY t AT (VERSION => 3) TO …` as a copy of a query: the parser takes names there only.
+/// `COPY t AT (VERSION => 3) TO …` as a copy of a query, behind EXPLAIN too: the parser takes names there only.
 fn copy_of_query(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
-    let named = !matches!(tokens.get(1).map(|t| &t.token), Some(Token::LParen));
+    let copy = match is_word(tokens.first(), "EXPLAIN") {
+        true => tokens.iter().take(5).position(|token| is_word(Some(token), "COPY")).unwrap_or(0),
+        false => 0,
+    };
+    let named = !matches!(tokens.get(copy + 1).map(|t| &t.token), Some(Token::LParen));
     let Some(to) = tokens.iter().position(|token| is_word(Some(token), "TO")) else { return tokens };
-    let clause = tokens.iter().take(to).any(|token| matches!(token.token, Token::LParen));
-    if !is_word(tokens.first(), "COPY") || !named || !clause {
+    let clause = tokens.iter().take(to).skip(copy).any(|token| matches!(token.token, Token::LParen));
+    if !is_word(tokens.get(copy), "COPY") || !named || !clause {
         return tokens;
     }
     let mut rest = tokens.into_iter();
-    let mut query: Vec<TokenWithSpan> = rest.next().into_iter().collect();
-    let span = query.first().map_or_else(Span::empty, |token| token.span);
+    let mut query: Vec<TokenWithSpan> = rest.by_ref().take(copy + 1).collect();
+    let span = query.last().map_or_else(Span::empty, |token| token.span);
     query.push(mark(Token::LParen, span));
     query.extend(["SELECT", "*", "FROM"].map(|text| match text {
         "*" => mark(Token::Mul, span),
         text => word(text, span),
     }));
-    query.extend(rest.by_ref().take(to.saturating_sub(1)));
+    query.extend(rest.by_ref().take(to.saturating_sub(copy + 1)));
     query.push(mark(Token::RParen, span));
     query.extend(rest);
     query
+}
+
+/// What stands behind the name in a CREATE VIEW statement, as it was written.
+pub(super) fn view_text(tokens: &[TokenWithSpan]) -> Option<String> {
+    if !is_word(tokens.first(), "CREATE") {
+        return None;
+    }
+    let mut name = tokens.iter().take(5).position(|token| is_word(Some(token), "VIEW"))? + 1;
+    if are_words(tokens, name, &["IF", "NOT", "EXISTS"]) {
+        name += 3;
+    }
+    let (_, end) = object_name(tokens, name).ok()?;
+    Some(written(tokens.get(end..)?))
 }
 
 /// Parses tokens that time travel spellings are already taken out of.
@@ -423,6 +440,7 @@ fn option_name(tokens: &[TokenWithSpan]) -> Option<(String, usize)> {
             Some(Token::Word(word)) if word.quote_style.is_some() => {
                 name.push_str(&format!("\"{}\"", word.value.replace('"', "\"\"")));
             }
+            Some(Token::Word(word)) if !word.value.eq_ignore_ascii_case("to") => name.push_str(&word.value),
             _ => return Some((name, at)),
         }
         at += 1;
@@ -440,7 +458,6 @@ pub(super) fn name_of(factor: &TableFactor) -> Option<&ObjectName> {
 /// The parts of a name, unquoted ones in lower case.
 pub(super) fn parts(name: &ObjectName) -> Vec<String> {
     name.0
-            Some(Token::Word(word)) if !word.value.eq_ignore_ascii_case("to") => name.push_str(&word.value),
         .iter()
         .filter_map(|part| match part {
             ObjectNamePart::Identifier(Ident { value, quote_style, .. }) => {
