@@ -20,7 +20,7 @@ pub fn code_of(error: &Error) -> u8 {
     match error.code() {
         "Interrupted" => INTERRUPTED,
         "Usage" | "FileNotFound" | "WarehouseNotFound" => USAGE,
-        "SnapshotExpired" | "PinLost" | "DataFileMissing" => LOST,
+        "SnapshotExpired" | "PinLost" | "DataFileMissing" | "FileLost" => LOST,
         _ if error.kind() == ErrorKind::Exhausted => LIMIT,
         _ => FAILED,
     }
@@ -43,6 +43,7 @@ mod tests {
             (Error::invalid("x"), FAILED),
             (Error::not_found("x").with_code("SnapshotExpired"), LOST),
             (Error::not_found("x").with_code("DataFileMissing"), LOST),
+            (Error::corrupt("x").with_code("FileLost"), LOST),
             (Error::exhausted("x").with_code("Timeout"), LIMIT),
             (super::super::interrupt::interrupted(), INTERRUPTED),
         ];
