@@ -17,6 +17,7 @@ use datafusion::sql::sqlparser::ast::TableFactor;
 use parking_lot::Mutex;
 
 use super::catalog::StatementCatalogs;
+use super::escapes;
 use super::functions;
 use super::identifiers;
 use super::names::{TableName, split_selector};
@@ -199,6 +200,7 @@ impl Statement {
             }
         }
         identifiers::fix(&mut statement, known);
+        escapes::fix(&mut statement);
         match state.statement_to_plan(statement).await {
             Ok(plan) => Ok(plan),
             Err(error) => Err(self.explain(error).await),
