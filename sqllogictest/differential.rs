@@ -9,11 +9,16 @@ use std::process::Command;
 use serde_json::Value;
 
 use self::plan::Plan;
-use crate::golden::{Side, compare_table};
+use crate::golden::{Compared, Side, compare_table};
 use crate::harness::{Outcome, Test};
 use crate::resume::full_scale;
 
 const BATCH: u64 = 20;
+/// Steps in a hundred that Java may refuse.
+const MOST_REFUSED: usize = 5;
+/// Expected files and rows that a batch compares at least.
+const LEAST_FILES: usize = 100;
+const LEAST_ROWS: usize = 500;
 
 fn tables() -> u64 {
     if full_scale() { 240 } else { 40 }
@@ -60,16 +65,29 @@ async fn run(batch: u64) -> Result<Outcome, String> {
         .args([&side.warehouse, Path::new("golden"), &file])
         .output()
         .map_err(|e| format!("{}: {e}", oracle.display()))?;
-    let refused = String::from_utf8_lossy(&output.stdout).lines().count();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let refused = said.lines().count();
     let mut failures = Vec::new();
-    let (mut files, mut lost) = (0, 0);
+    // what Java refused shows nothing: neither most of the changes nor any of the answers may be missing
+    if refused * 100 > steps.len() * MOST_REFUSED {
+        failures.push(format!("Java refused {refused} of {} steps:\n{said}", steps.len()));
+    }
+    let number = |line: &str| line.split_once(':').and_then(|(number, _)| number.trim().parse::<usize>().ok());
+    for line in said.lines() {
+        let step =
+            number(line).and_then(|n| steps.get(n.checked_sub(1)?)).ok_or_else(|| format!("odd answer: {line}"))?;
+        if step["op"] == "expect" || step["op"] == "create" {
+            failures.push(format!("{}: {line}", step["table"]));
+        }
+    }
+    let (mut compared, mut lost) = (Compared::default(), 0);
     for (n, name) in names.iter().enumerate() {
         if !side.expected.join(name).is_dir() {
             failures.push(format!("{name}: Java made nothing: {}", String::from_utf8_lossy(&output.stdout)));
             continue;
         }
         match compare_table(&side, name).await {
-            Ok(checked) => files += checked,
+            Ok(checked) => compared.add(checked),
             Err(message) if java_lost_a_key(&side.expected.join(name), &steps, name, &message) => lost += 1,
             Err(message) => {
                 let seed = seed().wrapping_add(batch * BATCH + n as u64);
@@ -81,10 +99,16 @@ async fn run(batch: u64) -> Result<Outcome, String> {
             }
         }
     }
+    // a batch that is cut short has fewer tables
+    let least = |of_a_batch: usize| of_a_batch * names.len() / BATCH as usize;
+    if failures.is_empty() && (compared.files() < least(LEAST_FILES) || compared.rows < least(LEAST_ROWS)) {
+        failures.push(format!("only {compared} were compared"));
+    }
     if failures.is_empty() {
         return Ok(Outcome::Passed(format!(
-            "{} tables, {files} files, {refused} steps refused by Java, {lost} tables in which Java lost a key",
-            names.len()
+            "{} tables, {compared}, {refused} of {} steps refused by Java, {lost} tables in which Java lost a key",
+            names.len(),
+            steps.len()
         )));
     }
     let kept = work.keep();

@@ -106,7 +106,7 @@ async fn compare(oracle: &Path, side: &Side, tables: &[&str]) -> Result<usize, S
     java(oracle, &["script".as_ref(), side.warehouse.as_os_str(), "golden".as_ref(), steps.as_os_str()])?;
     let mut files = 0;
     for table in tables {
-        files += compare_table(side, table).await.map_err(|m| format!("{table}: {m}"))?;
+        files += compare_table(side, table).await.map_err(|m| format!("{table}: {m}"))?.files();
     }
     Ok(files)
 }
@@ -156,12 +156,7 @@ const PARTITION_TYPES: &[(&str, &str, &[&str])] = &[
 async fn partitions() -> Result<Outcome, String> {
     let Some(oracle) = oracle() else { return Ok(Outcome::Skipped(NO_ORACLE.into())) };
     let work = tempfile::tempdir().map_err(|e| e.to_string())?;
-    let side = Side {
-        name: "random",
-        warehouse: work.path().join("warehouse"),
-        expected: work.path().join("expected"),
-        options: Default::default(),
-    };
+    let side = Side::made(work.path());
     let columns: Vec<(&str, &str)> =
         [("id", "INT")].into_iter().chain(PARTITION_TYPES.iter().map(|(name, text, _)| (*name, *text))).collect();
     let keys: Vec<&str> = PARTITION_TYPES.iter().map(|(name, _, _)| *name).collect();

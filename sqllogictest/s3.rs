@@ -98,11 +98,12 @@ async fn run() -> Result<Outcome, String> {
         name: "java",
         warehouse: format!("s3://{BUCKET}/wh").into(),
         expected: root.join("expected"),
+        folder: root.join("warehouse"),
         options: options(server.port),
     };
     let mut files = 0;
     for table in TABLES {
-        files += compare_table(&side, table).await.map_err(|m| format!("{table}: {m}"))?;
+        files += compare_table(&side, table).await.map_err(|m| format!("{table}: {m}"))?.files();
     }
     Ok(Outcome::Passed(format!("{} tables, {objects} objects, {files} expected files", TABLES.len())))
 }

@@ -2,20 +2,28 @@
 //! compared. What is refused or known to differ is listed in `explained.rs`, and the list is itself checked.
 
 mod explained;
+mod filters;
 mod plans;
 mod reads;
 mod rows;
-
-pub use explained::unmet;
+mod schemas;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use std::sync::atomic::Ordering;
 
 use crate::harness::{Outcome, Test};
 
-/// Name of a side that a test makes.
-const MADE: &str = "made";
+/// A full run's files: equal, equal as sets, refused, explained. They change only with the archive, or where a plan keeps
+/// fewer files than before.
+const EXPECTED: [usize; 4] = [1279, 9, 6, 44];
+
+/// Snapshot reads that may be refused, of 505.
+const REFUSED_SNAPSHOTS: usize = 11;
+
+/// Made filters that a full run compares at least, and those among them that leave some rows and drop others.
+const FILTERS: (usize, usize) = (7345, 5985);
 
 /// How the comparison of one expected file ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,11 +38,8 @@ pub enum Verdict {
     Explained,
 }
 
+static FILTERED: Mutex<(usize, usize)> = Mutex::new((0, 0));
 static COUNTS: Mutex<BTreeMap<(String, Verdict), usize>> = Mutex::new(BTreeMap::new());
-
-fn count(kind: &str, verdict: Verdict) {
-    *COUNTS.lock().expect("count lock").entry((kind.to_string(), verdict)).or_default() += 1;
-}
 
 /// The table of verdicts by kind of expected file; None when no golden test ran.
 pub fn summary() -> Option<String> {
@@ -67,17 +72,20 @@ pub struct Side {
     pub name: &'static str,
     pub warehouse: PathBuf,
     pub expected: PathBuf,
+    /// The warehouse's files on this machine.
+    pub folder: PathBuf,
     /// Options of the warehouse's store.
     pub options: BTreeMap<String, String>,
 }
 
 impl Side {
-    /// Tables that a test makes below a folder; they are not counted with those of the archive.
+    /// Tables that a test makes below a folder.
     pub fn made(work: &Path) -> Self {
         Self {
-            name: MADE,
+            name: "made",
             warehouse: work.join("warehouse"),
             expected: work.join("expected"),
+            folder: work.join("warehouse"),
             options: BTreeMap::new(),
         }
     }
@@ -91,6 +99,7 @@ fn sides() -> Result<Vec<Side>, String> {
             name,
             warehouse: root.join(dir).join("warehouse"),
             expected: root.join(dir).join("expected"),
+            folder: root.join(dir).join("warehouse"),
             options: BTreeMap::new(),
         })
         .collect())
@@ -128,27 +137,115 @@ pub fn register(tests: &mut Vec<Test>) {
 }
 
 async fn check_table(side: &Side, table: &str) -> Result<Outcome, String> {
-    let checked = compare_table(side, table).await?;
-    Ok(Outcome::Passed(format!("{checked} files")))
+    let compared = compare_table(side, table).await?;
+    for (kind, verdict) in &compared.files {
+        *COUNTS.lock().expect("count lock").entry(((*kind).to_string(), *verdict)).or_default() += 1;
+    }
+    let mut made = FILTERED.lock().expect("count lock");
+    *made = (made.0 + compared.filters, made.1 + compared.telling);
+    Ok(Outcome::Passed(compared.to_string()))
 }
 
-/// Reads a table of either archive, or one just made, and compares every expected file; the number of them.
-pub async fn compare_table(side: &Side, table: &str) -> Result<usize, String> {
+/// What was compared of one table.
+#[derive(Default)]
+pub struct Compared {
+    files: Vec<(&'static str, Verdict)>,
+    /// Rows of expected files that were compared with those read.
+    pub rows: usize,
+    /// Made filters, and those of them that left some rows and dropped others.
+    filters: usize,
+    telling: usize,
+}
+
+impl Compared {
+    /// Number of expected files.
+    pub fn files(&self) -> usize {
+        self.files.len()
+    }
+
+    pub fn add(&mut self, other: Self) {
+        self.files.extend(other.files);
+        self.rows += other.rows;
+        self.filters += other.filters;
+        self.telling += other.telling;
+    }
+}
+
+impl std::fmt::Display for Compared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} files, {} rows, {} filters", self.files.len(), self.rows, self.filters)
+    }
+}
+
+/// Reads a table of either archive, or one just made, and compares every expected file.
+pub async fn compare_table(side: &Side, table: &str) -> Result<Compared, String> {
     let reader = reads::Reader::open(side, table).await?;
     let mut failures = Vec::new();
-    let mut checked = 0;
-    for file in names(&side.expected.join(table))? {
-        let Some(kind) = reads::kind(&file) else { continue };
-        checked += 1;
-        match reader.check(&file).await {
-            Ok(verdict) if side.name != MADE => count(kind, verdict),
-            Ok(_) => {}
+    let mut compared = Compared::default();
+    for file in names(&side.expected.join(table))?.iter().filter(|file| *file != FILTERS_FILE) {
+        let checked = match reads::kind(file) {
+            Some(kind) => reader.check(file).await.map(|verdict| (kind, verdict)),
+            None => Err("nothing is known to compare such a file with".to_string()),
+        };
+        match checked {
+            Ok(checked) => compared.files.push(checked),
             Err(message) => failures.push(format!("{file}: {message}")),
         }
     }
-    if failures.is_empty() && checked > 0 {
-        Ok(checked)
-    } else {
-        Err(format!("{} of {checked} files differ\n{}", failures.len(), failures.join("\n")))
+    compared.rows = reader.rows.load(Ordering::Relaxed);
+    compared.filters = reader.filters.load(Ordering::Relaxed);
+    compared.telling = reader.telling.load(Ordering::Relaxed);
+    match failures.as_slice() {
+        [] if compared.files.is_empty() => Err("nothing was compared".to_string()),
+        [] => Ok(compared),
+        some => {
+            Err(format!("{} of {} files differ\n{}", some.len(), some.len() + compared.files.len(), some.join("\n")))
+        }
     }
+}
+
+/// Conditions by name, for other files.
+const FILTERS_FILE: &str = "filters.txt";
+
+/// What must hold once every table of the archive was read: as many files of each verdict as there are, and no entry of
+/// the lists without use. Nothing where no golden test passed.
+pub fn after_a_full_run() -> Vec<(&'static str, Result<Outcome, String>)> {
+    let counts = COUNTS.lock().expect("count lock");
+    if counts.is_empty() {
+        return Vec::new();
+    }
+    let mut total = [0usize; 4];
+    let mut refused_snapshots = 0;
+    for ((kind, verdict), n) in counts.iter() {
+        total[*verdict as usize] += n;
+        if kind == "snapshot" && *verdict == Verdict::Refused {
+            refused_snapshots += n;
+        }
+    }
+    let files = if total != EXPECTED {
+        Err(format!("files equal, equal as sets, refused, explained: {total:?}, and they should be {EXPECTED:?}"))
+    } else if refused_snapshots > REFUSED_SNAPSHOTS {
+        Err(format!("{refused_snapshots} snapshot reads are refused"))
+    } else {
+        Ok(Outcome::Passed(format!("{} files", total.iter().sum::<usize>())))
+    };
+    let made = *FILTERED.lock().expect("count lock");
+    let made = if made.0 >= FILTERS.0 && made.1 >= FILTERS.1 {
+        Ok(Outcome::Passed(format!("{} made filters", made.0)))
+    } else {
+        Err(format!(
+            "made filters, and those that tell rows apart: {made:?}, and they should be no fewer than {FILTERS:?}"
+        ))
+    };
+    let unmet = explained::unmet();
+    let unmet = if unmet.is_empty() {
+        Ok(Outcome::Passed(String::new()))
+    } else {
+        Err(format!("listed but not met: {}", unmet.join(", ")))
+    };
+    vec![
+        ("golden::every_file_is_compared", files),
+        ("golden::every_made_filter_is_compared", made),
+        ("golden::explained_list_is_met", unmet),
+    ]
 }

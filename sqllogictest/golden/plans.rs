@@ -39,6 +39,13 @@ fn bare(path: &str) -> String {
     path.rsplit('/').next().unwrap_or(path).to_string()
 }
 
+/// Names of the files that `EXPLAIN FILES` says are kept.
+pub fn kept(answer: &Answer) -> Result<BTreeSet<String>, String> {
+    let kept = strings(answer, "kept")?;
+    let files = strings(answer, "file")?.into_iter().zip(kept);
+    Ok(files.filter(|(_, kept)| kept.as_deref() == Some("true")).filter_map(|(name, _)| Some(bare(&name?))).collect())
+}
+
 /// The files kept under a filter are no more than those of Java's plan; without a filter they are the same. That they
 /// are no fewer than needed is what the row comparison of the same filter shows.
 pub async fn check_plan(reader: &Reader, file: &str) -> Result<Verdict, String> {
@@ -70,14 +77,7 @@ pub async fn check_plan(reader: &Reader, file: &str) -> Result<Verdict, String> 
         Ok(answer) => answer,
         Err(e) => return super::explained::refusal(reader.side, &reader.table, "latest", &e),
     };
-    let names = strings(&answer, "file")?;
-    let kept = strings(&answer, "kept")?;
-    let ours: BTreeSet<String> = names
-        .into_iter()
-        .zip(kept)
-        .filter(|(_, kept)| kept.as_deref() == Some("true"))
-        .filter_map(|(name, _)| name.map(|n| bare(&n)))
-        .collect();
+    let ours = kept(&answer)?;
     if ours == java {
         return Ok(Verdict::Equal);
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{PLAIN, WAYS, Way, rows, session};
 use crate::catalog::{Catalog, FilesystemCatalog};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::query::{LakeTable, QueryEnv};
 use crate::snapshot::{Pin, PinRequest, Table};
 use crate::testing::golden;
@@ -37,8 +37,17 @@ fn full_scale() -> bool {
     std::env::var("LAKEPIN_SCALE").is_ok_and(|scale| scale == "full")
 }
 
-fn is_refused(error: &Error) -> bool {
-    error.kind() == crate::error::ErrorKind::Unsupported
+/// Tables of which some reads are refused, and a word of the reason.
+const REFUSED: &[(&str, &str)] = &[
+    ("golden.pk_agg_sketch", "aggregate function"),
+    ("golden.append_blob", ".blob file"),
+    ("golden.append_data_evolution", "data-evolution"),
+];
+
+/// Whether the table is listed, and this is why.
+fn is_refused(table: &str, error: &Error) -> bool {
+    error.kind() == ErrorKind::Unsupported
+        && REFUSED.iter().any(|(name, word)| *name == table && error.to_string().contains(word))
 }
 
 #[tokio::test]
@@ -50,7 +59,7 @@ async fn every_way_of_reading_a_golden_table_gives_the_same_rows() {
         let pins = match pins(&table).await {
             Ok(pins) => pins,
             Err(error) => {
-                refused.push(format!("{}: {error}", table.name()));
+                wrong.push(format!("{}: it cannot be pinned: {error:?}", table.name()));
                 continue;
             }
         };
@@ -71,7 +80,7 @@ async fn every_way_of_reading_a_golden_table_gives_the_same_rows() {
                 format!("SELECT {narrow} FROM t WHERE {first} IS NULL OR {first} = (SELECT min({first}) FROM t)"),
             ];
             let take = |way: Way| {
-                let (lake, queries) = (lake.clone(), queries.clone());
+                let (lake, queries, table) = (lake.clone(), queries.clone(), table.name().to_string());
                 async move {
                     let context = session(way);
                     context.register_table("t", Arc::new(lake)).expect("registers");
@@ -79,7 +88,7 @@ async fn every_way_of_reading_a_golden_table_gives_the_same_rows() {
                     for query in &queries {
                         all.push(match rows(&context, query).await {
                             Ok(rows) => Ok(rows),
-                            Err(error) if is_refused(&error) => Err(format!("refused: {}", error.message())),
+                            Err(error) if is_refused(&table, &error) => Err(format!("refused: {}", error.message())),
                             Err(error) => Err(format!("{error:?}")),
                         });
                     }
@@ -124,5 +133,8 @@ async fn every_way_of_reading_a_golden_table_gives_the_same_rows() {
         println!("WRONG {}", line.chars().take(1500).collect::<String>());
     }
     assert!(wrong.is_empty(), "{} differ", wrong.len());
+    for (table, _) in REFUSED {
+        assert!(refused.iter().any(|line| line.starts_with(table)), "{table} is listed and not refused");
+    }
     assert!(read > 400, "only {read} queries were read");
 }
