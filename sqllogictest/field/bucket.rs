@@ -1,9 +1,13 @@
 //! Buckets: hashes below zero, counts that changed, literals of another type, keys bound in part.
 
+use lakepin::ErrorKind;
+use lakepin::spec::bucket::bucket_of;
+use lakepin::spec::options::BucketFunction;
+use lakepin::spec::{DataType, Datum};
 use lakepin::testing::builder::{SchemaChange, TableSpec};
 use serde_json::{Value, json};
 
-use super::kit::{Done, Lake, OrText, ask, cases, check, expect, full_scale, rows};
+use super::kit::{Done, Lake, OrText, ask, cases, check, expect, full_scale, refused};
 use crate::harness::Test;
 
 pub fn register(tests: &mut Vec<Test>) {
@@ -33,9 +37,32 @@ async fn negative_hashes_find_their_bucket(lake: Lake) -> Done {
     expect(&s, &format!("SELECT count(*), sum(v) FROM t WHERE a IN ({})", all.join(", ")), &["2001|0"]).await?;
     let some: Vec<String> = (-10..=10).map(|a| format!("'key {a}'")).collect();
     expect(&s, &format!("SELECT count(*), sum(v) FROM u WHERE a IN ({})", some.join(", ")), &["21|0"]).await?;
-    // and the buckets are really chosen
-    let kept = ask(&s, "EXPLAIN FILES SELECT * FROM t WHERE a = -7").await.text()?.column("kept")?;
-    check(kept.iter().filter(|k| *k == "true").count() == 1, format!("one bucket of four is read: {kept:?}"))
+    // and the buckets are really chosen: for one key, and for nearly as long a list as is hashed
+    let kept = async |condition: &str| {
+        let answer = ask(&s, &format!("EXPLAIN FILES SELECT * FROM t WHERE {condition}")).await.text()?;
+        let files = answer.column("kept")?.into_iter().zip(answer.column("bucket")?);
+        Ok::<_, String>(files.filter(|(kept, _)| kept == "true").map(|(_, bucket)| bucket).collect::<Vec<_>>())
+    };
+    check(kept("a = -7").await?.len() == 1, "one bucket of four is read")?;
+    for two in [[0, 1], [2, 3], [0, 3]] {
+        let mut keys = Vec::new();
+        for a in -1000..=1000 {
+            let bucket = bucket_of(BucketFunction::Default, &[Datum::Int(a)], &[&DataType::Int], 4).text()?;
+            if bucket.is_some_and(|bucket| two.contains(&bucket)) && keys.len() < 900 {
+                keys.push(a);
+            }
+        }
+        let list: Vec<String> = keys.iter().map(ToString::to_string).collect();
+        let condition = format!("a IN ({})", list.join(", "));
+        let read = kept(&condition).await?;
+        check(
+            keys.len() == 900 && read == two.map(|b: i32| b.to_string()),
+            format!("{} keys of buckets {two:?}: {read:?} are read", keys.len()),
+        )?;
+        let right = format!("900|{}", keys.iter().sum::<i32>());
+        expect(&s, &format!("SELECT count(*), sum(v) FROM t WHERE {condition}"), &[&right]).await?;
+    }
+    Ok(())
 }
 
 async fn each_entry_has_its_own_bucket_count(lake: Lake) -> Done {
@@ -59,11 +86,10 @@ async fn each_entry_has_its_own_bucket_count(lake: Lake) -> Done {
     // somebody sets the option while reading
     for option in ["8", "1", "3"] {
         let sql = format!("SELECT count(*) FROM t /*+ OPTIONS('bucket'='{option}') */ WHERE k IN (1, 2, 3, 4, 5, 6)");
-        match rows(&s, &sql).await {
-            Ok(read) => check(read == ["12"], format!("{sql}: {read:?}"))?,
-            Err(message) => check(message.contains("bucket"), message)?,
-        }
+        let error = refused(&s, &sql, ErrorKind::Invalid, &["bucket", "fixed by the table"]).await?;
+        check(error.code() == "FixedOption", format!("{error:?}"))?;
     }
+    expect(&s, "SELECT count(*) FROM t WHERE k IN (1, 2, 3, 4, 5, 6)", &["12"]).await?;
     Ok(())
 }
 

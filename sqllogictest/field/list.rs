@@ -35,6 +35,10 @@ const EXCUSED: &[(&str, Excuse)] = &[
 const IN_PART: &[(&str, &str)] = &[
     ("B080", "finding duplicate commits is a detector of reconciliation; here the pins of the identity are shown"),
     ("B108", "comparing NULL keys with a source is reconciliation; here such keys are merged and found"),
+    (
+        "B116",
+        "a doctor that lists missing files comes with the checks of a table; here counts, reads and \\counts meet one",
+    ),
     ("B117", "the duplicate detector is reconciliation; here the display and the pins are shown"),
 ];
 

@@ -1,12 +1,13 @@
 //! Storage that lies, loses and changes under a reader.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::time::Duration;
 
-use futures::TryStreamExt;
+use futures::StreamExt;
 use lakepin::ErrorKind;
-use lakepin::arrow::array::RecordBatch;
 use lakepin::catalog::FilesystemCatalog;
 use lakepin::object_store::local::LocalFileSystem;
 use lakepin::spec::CommitKind;
@@ -27,6 +28,7 @@ pub fn register(tests: &mut Vec<Test>) {
         B077 no_option_hides_lost_files,
         B082 hints_are_only_hints,
         B084 a_snapshot_that_expires_under_the_reader,
+        B084 no_part_of_a_result_is_left,
     );
     named!(tests, "storage", a_manifest_of_one_name_and_size_in_another_table_is_another);
 }
@@ -123,52 +125,74 @@ async fn hints_are_only_hints(lake: Lake) -> Done {
     expect(&lake.session().await?, "SELECT count(i) FROM t", &["5"]).await
 }
 
-/// Snapshot 1 with rows in several files, snapshot 2 without any of them.
+const FILES: i64 = 60;
+
+/// Snapshot 1 with rows in many files, snapshot 2 without any of them.
 fn two_snapshots(lake: &Lake, name: &str, spec: &TableSpec) -> Result<TableBuilder, String> {
     let mut t = lake.table(name, spec)?;
-    let rows: Vec<Value> = (0..200).map(|id| json!({"id": id, "v": 1})).collect();
-    let newer: Vec<Value> = (50..100).map(|id| json!({"id": id, "v": 2})).collect();
-    t.commit().file(FileSpec::rows(&rows)).file(FileSpec::rows(&newer)).publish().text()?;
+    let mut commit = t.commit();
+    for file in 0..FILES {
+        let row = |id: i64, v: i64| json!({"id": id, "v": v, "pad": "x".repeat(1000)});
+        let rows: Vec<Value> = (4 * file..4 * file + 4).map(|id| row(id, 1)).collect();
+        // every second file has a newer one on it, so that some is merged and some is not
+        commit = commit.file(FileSpec::rows(&rows));
+        if file % 2 == 0 {
+            commit = commit.file(FileSpec::rows(&[row(4 * file + 1, 2)]));
+        }
+    }
+    commit.publish().text()?;
     let after = FileSpec::rows(&[json!({"id": 1, "v": 9})]);
     t.commit().remove_all().file(after).kind(CommitKind::Overwrite).publish().text()?;
     Ok(t)
 }
 
-fn remove_all(files: &[std::path::PathBuf]) -> Done {
-    files.iter().try_for_each(|f| fs::remove_file(f).text())
+fn spec_of(name: &str) -> TableSpec {
+    let columns = |id: &'static str| [("id", id), ("v", "INT"), ("pad", "STRING")];
+    match name {
+        "k" => TableSpec::new(&columns("INT NOT NULL")).primary_key(&["id"]).option("bucket", "1"),
+        _ => TableSpec::new(&columns("INT")),
+    }
+}
+
+/// Data files of snapshot 1.
+fn old_files(t: &TableBuilder) -> Result<Vec<PathBuf>, String> {
+    let newest = t.live_files().text()?[0].file.file_name.clone();
+    let mut files = data_files(t.root());
+    files.retain(|path| !path.to_string_lossy().contains(&newest));
+    check(files.len() as i64 == FILES + FILES / 2, format!("{} files", files.len()))?;
+    Ok(files)
 }
 
 async fn a_snapshot_that_expires_under_the_reader(lake: Lake) -> Done {
-    let append = TableSpec::new(&[("id", "INT"), ("v", "INT")]);
-    let keyed = TableSpec::new(&[("id", "INT NOT NULL"), ("v", "INT")]).primary_key(&["id"]).option("bucket", "1");
-    for (name, spec) in [("t", append), ("k", keyed)] {
-        let t = two_snapshots(&lake, name, &spec)?;
-        let all = data_files(t.root());
-        let newest = t.live_files().text()?[0].file.file_name.clone();
-        let old: Vec<_> = all.into_iter().filter(|p| !p.to_string_lossy().contains(&newest)).collect();
-        let s = lake.session().await?;
-        // planned, not yet read
+    for name in ["t", "k"] {
+        let t = two_snapshots(&lake, name, &spec_of(name))?;
+        let old = old_files(&t)?;
+        // planned and begun; of 90 files some have been read when the store loses them all
+        let store = Arc::new(Vanishing::new(LocalFileSystem::new()));
+        let s = through(lake.path(), Arc::clone(&store)).await?;
         let sql = format!("SELECT id, v FROM {name} VERSION AS OF 1");
-        let result = s.run_one(&sql).await.text()?;
-        remove_all(&old)?;
+        let whole = if name == "k" { 4 * FILES } else { 4 * FILES + FILES / 2 };
+        check(ask(&s, &sql).await.text()?.count() as i64 == whole, format!("{name}: {whole} rows"))?;
+        let s = through(lake.path(), Arc::clone(&store)).await?;
+        store.lose_after(&format!("d.db/{name}/bucket-"), 20);
+        let mut stream = s.run_one(&sql).await.text()?.stream;
         t.expire(1).text()?;
-        let read: Result<Vec<_>, _> = result.stream.try_collect().await;
-        match read {
-            // reading had begun and was done before the files went: then it must be whole
-            Ok(batches) => {
-                let rows: usize = batches.iter().map(|b: &RecordBatch| b.num_rows()).sum();
-                let whole = if name == "k" { 200 } else { 250 };
-                check(rows == whole, format!("{name}: {rows} of {whole} rows of a snapshot that is gone"))?;
+        let mut rows = 0;
+        let error = loop {
+            match stream.next().await {
+                Some(Ok(batch)) => rows += batch.num_rows() as i64,
+                Some(Err(error)) => break lakepin::Error::from_datafusion(error),
+                None => return Err(format!("{name}: {rows} of {whole} rows of a snapshot that is gone, and no error")),
             }
-            Err(error) => {
-                let error = lakepin::Error::from_datafusion(error);
-                says(&error, ErrorKind::NotFound, &["snapshot 1", "expired during the read", "earliest now 2", name])?;
-                check(error.code() == "SnapshotExpired", format!("{error:?}"))?;
-            }
-        }
+        };
+        check(rows < whole, format!("{name}: {rows} of {whole} rows, and then an error"))?;
+        says(&error, ErrorKind::NotFound, &["snapshot 1", "expired during the read", "earliest now 2", name])?;
+        check(error.code() == "SnapshotExpired", format!("{error:?}"))?;
         // the next statement is told before it plans
+        old.iter().try_for_each(|file| fs::remove_file(file).text())?;
+        let s = lake.session().await?;
         refused(&s, &sql, ErrorKind::NotFound, &["snapshot 1", "expired", "2"]).await?;
-        expect(&s, &format!("SELECT * FROM {name}"), &["1|9"]).await?;
+        expect(&s, &format!("SELECT id, v FROM {name}"), &["1|9"]).await?;
         // a session's pin notices, too
         let fresh = two_snapshots(&lake, &format!("{name}2"), &spec_of(name))?;
         ask(&s, &format!("PIN TABLE {name}2 AT (VERSION => 1)")).await.text()?;
@@ -180,11 +204,56 @@ async fn a_snapshot_that_expires_under_the_reader(lake: Lake) -> Done {
     listing_skips_what_vanishes(&lake).await
 }
 
-fn spec_of(name: &str) -> TableSpec {
-    match name {
-        "k" => TableSpec::new(&[("id", "INT NOT NULL"), ("v", "INT")]).primary_key(&["id"]).option("bucket", "1"),
-        _ => TableSpec::new(&[("id", "INT"), ("v", "INT")]),
+/// The program, stopped while it writes: its files and its snapshot are gone when it goes on.
+async fn no_part_of_a_result_is_left(lake: Lake) -> Done {
+    for name in ["t", "k"] {
+        let t = two_snapshots(&lake, name, &spec_of(name))?;
+        let old = old_files(&t)?;
+        let out = lake.path().join("out");
+        fs::create_dir_all(&out).text()?;
+        let file = out.join(format!("{name}.csv"));
+        // some milliseconds a row, and each row as soon as there is one
+        let sql = format!(
+            "SET datafusion.execution.batch_size = 1; SET datafusion.execution.target_partitions = 1; \
+             SELECT id, repeat(pad, 9) AS wide, sha512(repeat(pad, 200)) AS slow FROM {name} VERSION AS OF 1"
+        );
+        let mut child = Command::new(env!("CARGO_BIN_EXE_lakepin"))
+            .args(["-q", "-w", &lake.path().to_string_lossy(), "-d", "d", "--no-rc", "--format", "csv"])
+            .args(["-o", &file.to_string_lossy(), "-c", &sql])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .text()?;
+        let signal = |name: &str, pid: u32| {
+            let sent = Command::new("kill").args([name, &pid.to_string()]).status().text()?;
+            check(sent.success(), format!("kill {name}"))
+        };
+        let begun = || {
+            let files = fs::read_dir(&out).into_iter().flatten().flatten();
+            files.filter_map(|f| f.metadata().ok()).any(|m| m.len() > 0)
+        };
+        while !begun() {
+            if let Some(status) = child.try_wait().text()? {
+                return Err(format!("it ended before it wrote: {status}"));
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        signal("-STOP", child.id())?;
+        check(!file.exists(), "it was done before it could be stopped")?;
+        old.iter().try_for_each(|file| fs::remove_file(file).text())?;
+        t.expire(1).text()?;
+        signal("-CONT", child.id())?;
+        let output = child.wait_with_output().text()?;
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        check(output.status.code() == Some(4), format!("{}: {said}", output.status))?;
+        let words =
+            ["error[SnapshotExpired]", "snapshot 1 expired during the read (earliest now 2)", "was not written"];
+        check(words.iter().all(|word| said.contains(word)), said)?;
+        let left: Vec<_> = fs::read_dir(&out).text()?.flatten().map(|f| f.file_name()).collect();
+        check(left.is_empty(), format!("{left:?} is left"))?;
     }
+    Ok(())
 }
 
 /// A session over the same files through a store that loses some between listing and reading.

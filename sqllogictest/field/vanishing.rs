@@ -1,4 +1,4 @@
-//! A store that lists files it can no longer give.
+//! A store that lists files it can no longer give, or that loses files while they are read.
 
 use std::fmt;
 use std::ops::Range;
@@ -17,7 +17,8 @@ use lakepin::object_store::{
 #[derive(Debug)]
 pub struct Vanishing<S> {
     inner: S,
-    lost: Mutex<Vec<String>>,
+    /// Words, and how many requests for such files are still answered.
+    lost: Mutex<Vec<(String, usize)>>,
 }
 
 impl<S> Vanishing<S> {
@@ -26,12 +27,20 @@ impl<S> Vanishing<S> {
     }
 
     pub fn lose(&self, word: &str) {
-        self.lost.lock().expect("not poisoned").push(word.to_string());
+        self.lose_after(word, 0);
+    }
+
+    /// Loses such files once so many requests for them were answered.
+    pub fn lose_after(&self, word: &str, answered: usize) {
+        self.lost.lock().expect("not poisoned").push((word.to_string(), answered));
     }
 
     fn check(&self, path: &Path) -> Result<()> {
-        if self.lost.lock().expect("not poisoned").iter().any(|word| path.as_ref().contains(word)) {
-            return Err(Error::NotFound { path: path.to_string(), source: "vanished".into() });
+        for (_, left) in self.lost.lock().expect("not poisoned").iter_mut().filter(|l| path.as_ref().contains(&l.0)) {
+            match left.checked_sub(1) {
+                Some(less) => *left = less,
+                None => return Err(Error::NotFound { path: path.to_string(), source: "vanished".into() }),
+            }
         }
         Ok(())
     }
