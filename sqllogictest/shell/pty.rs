@@ -82,6 +82,11 @@ impl Pty {
         self.master.resize(PtySize { rows, cols, pixel_width: 0, pixel_height: 0 }).map_err(|e| e.to_string())
     }
 
+    /// The program's process.
+    pub fn id(&self) -> Result<u32, String> {
+        self.child.process_id().ok_or_else(|| "the program has ended".to_string())
+    }
+
     /// Everything the program wrote, codes included.
     pub fn raw(&self) -> String {
         String::from_utf8_lossy(&self.raw.lock().expect("raw lock")).into_owned()

@@ -83,19 +83,63 @@ fn names_are_completed(pty: &mut Pty, _: &TempDir) -> Result<(), String> {
     Ok(())
 }
 
+/// Ctrl-C while `running` is on the screen leads back to the prompt. It does so within a second; on a machine that is
+/// busy with other tests, in one of three times within two.
+fn is_interrupted_at_once(pty: &mut Pty, statement: &str, running: &str) -> Result<(), String> {
+    let mut took = Vec::new();
+    while took.len() < 3 {
+        pty.line(statement)?;
+        pty.wait_text(running)?;
+        let pressed = Instant::now();
+        pty.send("\x03")?;
+        pty.wait_prompt(PROMPT)?;
+        took.push(pressed.elapsed());
+        if pressed.elapsed() < Duration::from_secs(2) {
+            return Ok(());
+        }
+    }
+    Err(format!("it took {took:?}"))
+}
+
+/// A manifest list whose bytes never come.
+fn planning_is_cancelled() -> Result<Outcome, String> {
+    let home = tempfile::tempdir().map_err(|e| e.to_string())?;
+    let demo = home.path().join("demo");
+    lakepin::shell::make_demo(&demo).map_err(|e| e.to_string())?;
+    let mut pipes = 0;
+    for entry in std::fs::read_dir(demo.join("pay.db/dwd_order_status/manifest")).map_err(|e| e.to_string())?.flatten()
+    {
+        if entry.file_name().to_string_lossy().starts_with("manifest-list") {
+            std::fs::remove_file(entry.path()).map_err(|e| e.to_string())?;
+            let made = Command::new("mkfifo").arg(entry.path()).status().map_err(|e| e.to_string())?;
+            ensure(made.success(), || "mkfifo failed".to_string())?;
+            pipes += 1;
+        }
+    }
+    ensure(pipes > 0, || "the table has no manifest list".to_string())?;
+    let mut pty = shell_in(&home, &demo, (30, 120), &[])?;
+    is_interrupted_at_once(&mut pty, "select count(status) from dwd_order_status;", "planning")?;
+    pty.wait_text("error[Interrupted]")?;
+    pty.line("select count(*) + 628 as n from dwd_pay_success;")?;
+    pty.wait_text("842")?;
+    Ok(Outcome::Passed(String::new()))
+}
+
+fn watching_is_cancelled_while_it_reads(pty: &mut Pty, _: &TempDir) -> Result<(), String> {
+    let watched = format!("{} \\watch 1", ENDLESS.trim_end_matches(';'));
+    is_interrupted_at_once(pty, &watched, "rows read")?;
+    pty.line("select 40 + 2 as answer;")?;
+    pty.wait_text("42").map(drop)
+}
+
 fn ctrl_c_cancels_and_twice_leaves(pty: &mut Pty, _: &TempDir) -> Result<(), String> {
     pty.send("select typed and not meant")?;
     pty.wait_text("not meant")?;
     pty.send("\x03")?;
     pty.wait_prompt(PROMPT)?;
-    pty.line(ENDLESS)?;
     // the line of progress says that it runs
-    pty.wait_text("rows read")?;
-    let pressed = Instant::now();
-    pty.send("\x03")?;
+    is_interrupted_at_once(pty, ENDLESS, "rows read")?;
     pty.wait_text("error[Interrupted]")?;
-    pty.wait_prompt(PROMPT)?;
-    ensure(pressed.elapsed() < Duration::from_secs(5), || format!("it took {:?}", pressed.elapsed()))?;
     let screen = pty.screen().join("\n");
     ensure(!screen.contains("rows read"), || format!("progress is still on the screen:\n{screen}"))?;
     pty.line("select 40 + 2 as answer;")?;
@@ -218,13 +262,9 @@ fn demo_opens_the_shell(pty: &mut Pty, _: &TempDir) -> Result<(), String> {
 
 /// A join never comes back to its leaves by itself.
 fn what_never_gives_way_is_cancelled(pty: &mut Pty, _: &TempDir) -> Result<(), String> {
-    pty.line("select sum(a.value * b.value) from generate_series(1, 1000000) a, generate_series(1, 1000000) b;")?;
-    pty.wait_text("rows read")?;
-    let pressed = Instant::now();
-    pty.send("\x03")?;
+    let join = "select sum(a.value * b.value) from generate_series(1, 1000000) a, generate_series(1, 1000000) b;";
+    is_interrupted_at_once(pty, join, "rows read")?;
     pty.wait_text("error[Interrupted]")?;
-    pty.wait_prompt(PROMPT)?;
-    ensure(pressed.elapsed() < Duration::from_secs(5), || format!("it took {:?}", pressed.elapsed()))?;
     // the threads are free again
     pty.line("select count(*) + 628 as n from dwd_pay_success;")?;
     pty.wait_text("842").map(drop)
@@ -364,7 +404,7 @@ fn ctrl_c_ends_a_script() -> Result<Outcome, String> {
     ensure(killed.success(), || "kill failed".to_string())?;
     let status = child.wait().map_err(|e| e.to_string())?;
     ensure(status.code() == Some(130), || format!("{status}"))?;
-    ensure(pressed.elapsed() < Duration::from_secs(5), || format!("it took {:?}", pressed.elapsed()))?;
+    ensure(pressed.elapsed() < Duration::from_secs(2), || format!("it took {:?}", pressed.elapsed()))?;
     ensure(lines.all(|line| line.is_ok_and(|line| line != "never")), || "it went on".to_string())?;
     Ok(Outcome::Passed(format!("{:?}", pressed.elapsed())))
 }
@@ -379,34 +419,65 @@ fn closed_pipe_is_quiet() -> Result<Outcome, String> {
     Ok(Outcome::Passed(String::new()))
 }
 
+/// kB of this kind (`VmRSS`: held now, `VmHWM`: the most since the peak was forgotten) that a process uses.
+fn memory(process: u32, kind: &str) -> Result<usize, String> {
+    let text = std::fs::read_to_string(format!("/proc/{process}/status")).map_err(|e| e.to_string())?;
+    let line = text.lines().find_map(|l| l.strip_prefix(kind)?.strip_prefix(':'));
+    let kb = line.and_then(|l| l.split_whitespace().next()?.parse().ok());
+    kb.ok_or_else(|| format!("no {kind} in the status of process {process}"))
+}
+
+/// What a process holds now, from where its peak is counted anew.
+fn held_from_now_on(process: u32) -> Result<usize, String> {
+    std::fs::write(format!("/proc/{process}/clear_refs"), "5").map_err(|e| e.to_string())?;
+    memory(process, "VmRSS")
+}
+
+/// A result of more than a hundred MB in rows, and as SQL up to where the digits of that number end. Held whole, it would
+/// more than fill what it may grow by.
+const LONG: usize = 3_000_000;
+const LONG_SQL: &str = "select value, value * 2 as twice, 'a text of some length' as t from generate_series(1, 3000000";
+const MAY_GROW_KB: usize = 50_000;
+
+fn long_tables_stream(pty: &mut Pty, _: &TempDir) -> Result<(), String> {
+    pty.line("\\pager off")?;
+    pty.wait_text("pager is off")?;
+    pty.line(&format!("{LONG_SQL}0);"))?;
+    // the line of progress says that it runs
+    pty.wait_text("rows read")?;
+    let held = held_from_now_on(pty.id()?)?;
+    pty.wait_text("showing 40 of 30 000 000 rows")?;
+    let peak = memory(pty.id()?, "VmHWM")?;
+    // 64 MB of the rest are kept for \\more
+    ensure(peak < held + 65_536 + MAY_GROW_KB, || format!("from {held} kB to {peak} kB"))
+}
+
 fn long_results_stream() -> Result<Outcome, String> {
-    const ROWS: usize = 3_000_000;
-    let mut child = piped(&format!(
-        "select value, value * 2 as twice, 'a text of some length' as t from generate_series(1, {ROWS})"
-    ))?;
-    let status = format!("/proc/{}/status", child.id());
-    let mut peak = 0usize;
+    let mut child = piped(&format!("{LONG_SQL})"))?;
+    let (mut held, mut peak) = (0, 0);
     let mut lines = 0;
     let mut reader = BufReader::new(child.stdout.take().ok_or("no output")?);
     let mut line = String::new();
     while reader.read_line(&mut line).map_err(|e| e.to_string())? > 0 {
         lines += 1;
         line.clear();
-        if lines % 100_000 == 0
-            && let Ok(text) = std::fs::read_to_string(&status)
-        {
-            let high = text.lines().find_map(|l| l.strip_prefix("VmHWM:")).and_then(|l| l.split_whitespace().next());
-            peak = high.and_then(|kb| kb.parse().ok()).unwrap_or(peak);
+        if lines == LONG / 10 {
+            held = held_from_now_on(child.id())?;
+        }
+        // at the last line it may be gone
+        if lines % (LONG / 100) == 0 && lines < LONG {
+            peak = memory(child.id(), "VmHWM")?;
         }
     }
     ensure(child.wait().map_err(|e| e.to_string())?.success(), || "it failed".to_string())?;
-    ensure(lines == ROWS + 1, || format!("{lines} lines"))?;
-    ensure(peak < 600_000, || format!("{peak} kB at the peak"))?;
-    Ok(Outcome::Passed(format!("{peak} kB at the peak")))
+    ensure(lines == LONG + 1, || format!("{lines} lines"))?;
+    ensure(held > 0 && peak < held + MAY_GROW_KB, || format!("from {held} kB at a tenth to {peak} kB"))?;
+    Ok(Outcome::Passed(format!("{held} kB at a tenth, {peak} kB at the peak")))
 }
 
 pub fn register(tests: &mut Vec<Test>) {
     tests.push(Test::new("shell::B097_ctrl_c_ends_a_script_with_130", ctrl_c_ends_a_script));
+    tests.push(Test::new("shell::B097_planning_is_cancelled", planning_is_cancelled));
     tests.push(Test::new("shell::closed_pipe_is_quiet", closed_pipe_is_quiet));
     tests.push(Test::new("shell::B096_long_results_stream_in_bounded_memory", long_results_stream));
     tests.push(Test::new("shell::B095_data_is_never_cut", data_is_never_cut));
@@ -423,6 +494,7 @@ pub fn register(tests: &mut Vec<Test>) {
     add("names_are_completed", (40, 120), &[], names_are_completed);
     add("B097_ctrl_c_cancels_and_twice_leaves", (30, 120), &[], ctrl_c_cancels_and_twice_leaves);
     add("B095_long_results_are_capped", (60, 100), &[], long_results_are_capped_and_more_shows_the_rest);
+    add("B096_long_tables_stream_in_bounded_memory", (60, 100), &[], long_tables_stream);
     add("B100_cjk_and_emoji_stay_aligned", (30, 80), &[], cjk_and_emoji_stay_aligned);
     add("B100_too_wide_becomes_records", (40, 60), &[], too_wide_becomes_records);
     add("B098_pager_gets_what_does_not_fit", (20, 100), &[("PAGER", "sed s/^/P:/")], pager_gets_what_does_not_fit);
@@ -434,6 +506,7 @@ pub fn register(tests: &mut Vec<Test>) {
     );
     add("B098_watch_never_pages", (60, 100), &[("PAGER", "sed s/^/P:/")], watch_runs_until_told_and_never_pages);
     add("B097_joins_are_cancelled", (30, 140), &[], what_never_gives_way_is_cancelled);
+    add("B097_watching_is_cancelled", (30, 140), &[], watching_is_cancelled_while_it_reads);
     add("window_may_change", (30, 120), &[], window_may_change);
     add("dumb_terminal", (30, 120), &[("TERM", "dumb"), ("PAGER", "sed s/^/P:/")], dumb_terminal_gets_no_codes);
     add("no_color", (30, 120), &[("NO_COLOR", "1")], no_colour_where_none_is_wanted);
