@@ -1,3 +1,4 @@
+mod changes;
 mod global;
 mod hints;
 mod names;

@@ -10,29 +10,50 @@ use crate::error::{Error, Result};
 use crate::query::LakeView;
 use crate::scan::ChangeRange;
 use crate::snapshot::{Pin, PinRequest, Table, parse_timestamp};
-use crate::spec::SnapshotId;
 use crate::spec::options::ChangelogProducer;
+use crate::spec::{SnapshotId, TableSchema};
 use crate::sql::memory::empty;
 use crate::sql::selector::Selection;
 use crate::sql::statement::Statement;
+
+/// The range a call names.
+pub(super) struct Asked<'a> {
+    /// Exclusive start.
+    pub(super) from: &'a PinRequest,
+    /// Inclusive end; the state read when it is not said.
+    pub(super) to: Option<&'a PinRequest>,
+    /// The state whose columns are shown and beyond which nothing is read.
+    pub(super) at: Option<&'a PinRequest>,
+}
 
 /// `paimon_changes` and `paimon_delta`.
 pub(super) async fn between(
     statement: &Arc<Statement>,
     table: &Arc<Table>,
-    from: &PinRequest,
-    to: Option<&PinRequest>,
+    asked: Asked<'_>,
     delta: bool,
 ) -> Result<Arc<dyn TableProvider>> {
-    let to = match to {
-        Some(request) => id_of(statement, table, request).await?,
-        None => match &statement.pin(table, &Selection::none()).await?.snapshot {
-            Some(snapshot) => snapshot.id.0,
-            None => 0,
-        },
+    let at = match asked.at {
+        Some(request) => {
+            Some(statement.pin(table, &Selection { request: request.clone(), ..Selection::none() }).await?)
+        }
+        None => None,
     };
-    let from = id_of(statement, table, from).await?;
-    changes(statement, table, from, to, if delta { Mode::Delta } else { Mode::Changelog }, true, &BTreeMap::new()).await
+    let id = |pin: &Pin| pin.snapshot.as_ref().map_or(0, |snapshot| snapshot.id.0);
+    let to = match (asked.to, &at) {
+        (Some(request), _) => id_of(statement, table, request).await?,
+        (None, Some(at)) => id(at),
+        (None, None) => id(statement.pin(table, &Selection::none()).await?.as_ref()),
+    };
+    if let Some(at) = at.as_deref().map(id).filter(|at| to > *at) {
+        return Err(Error::invalid(format!("the range ends at snapshot {to}, after the state asked for, {at}"))
+            .with_code("BadRange")
+            .with_context("table", table.name()));
+    }
+    let from = id_of(statement, table, asked.from).await?;
+    let mode = if delta { Mode::Delta } else { Mode::Changelog };
+    let schema = at.map(|at| Arc::clone(&at.schema));
+    changes(statement, table, from, to, Read { mode, kinds: true, schema }, &BTreeMap::new()).await
 }
 
 /// The id an end of a range means; a number need not exist (ranges are exclusive at their start).
@@ -45,6 +66,15 @@ async fn id_of(statement: &Arc<Statement>, table: &Arc<Table>, request: &PinRequ
         Some(snapshot) => Ok(snapshot.id.0),
         None => Err(Error::not_found("the table has no snapshot").with_code("SnapshotNotFound")),
     }
+}
+
+/// How changes are read.
+struct Read {
+    mode: Mode,
+    /// As `$audit_log`.
+    kinds: bool,
+    /// Schema of the columns; None: that of today.
+    schema: Option<Arc<TableSchema>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -146,7 +176,7 @@ async fn by_version(
         let by_ids = options.get("incremental-between-tag-to-snapshot").is_some_and(|v| v.eq_ignore_ascii_case("true"));
         if by_ids {
             let mode = resolve_mode(table, mode).await?;
-            return changes(statement, table, ids.0, ids.1, mode, kinds, rest).await;
+            return changes(statement, table, ids.0, ids.1, Read { mode, kinds, schema: None }, rest).await;
         }
         if ids.0 > ids.1 {
             return Err(reversed(ids.0, ids.1));
@@ -166,7 +196,7 @@ async fn by_version(
     };
     let (from, to) = (number(from)?, number(to)?);
     let mode = resolve_mode(table, mode).await?;
-    changes(statement, table, from, to, mode, kinds, rest).await
+    changes(statement, table, from, to, Read { mode, kinds, schema: None }, rest).await
 }
 
 async fn by_time(
@@ -207,7 +237,8 @@ async fn by_time(
         let before = if first.id.0 == 1 { None } else { Some(pin_at(statement, table, first.id.0, rest).await?) };
         return diff::incremental(statement, before, after, kinds, false).await;
     }
-    changes(statement, table, start.unwrap_or(first.id.0 - 1), end, mode, kinds, rest).await
+    let read = Read { mode, kinds, schema: None };
+    changes(statement, table, start.unwrap_or(first.id.0 - 1), end, read, rest).await
 }
 
 async fn resolve_mode(table: &Arc<Table>, mode: Option<Mode>) -> Result<Mode> {
@@ -250,10 +281,10 @@ async fn changes(
     table: &Arc<Table>,
     from: i64,
     to: i64,
-    mode: Mode,
-    kinds: bool,
+    read: Read,
     options: &BTreeMap<String, String>,
 ) -> Result<Arc<dyn TableProvider>> {
+    let Read { mode, kinds, schema } = read;
     let (earliest, latest) = (table.earliest_snapshot_id().await?, table.latest_snapshot_id().await?);
     let (Some(earliest), Some(latest)) = (earliest, latest) else {
         return nothing(statement, table, kinds, options).await;
@@ -290,8 +321,12 @@ async fn changes(
             table.name()
         ));
     }
-    // the columns of a range are those of today
-    let pin = after.with_schema(&table.latest_schema().await?).await?;
+    // the columns of a range are those of today, unless the call names a state
+    let schema = match schema {
+        Some(schema) => schema,
+        None => table.latest_schema().await?,
+    };
+    let pin = after.with_schema(&schema).await?;
     let range = ChangeRange { after: SnapshotId(from), upto: SnapshotId(to) };
     let view = match mode {
         Mode::Delta => LakeView::Delta { range, kinds },

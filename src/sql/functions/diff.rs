@@ -4,38 +4,120 @@
 use std::sync::Arc;
 
 use datafusion::catalog::TableProvider;
-use datafusion::common::{Column, DFSchema, JoinType, NullEquality};
+use datafusion::common::{Column, DFSchema, JoinType, NullEquality, ScalarValue};
 use datafusion::datasource::{ViewTable, provider_as_source};
 use datafusion::functions::expr_fn::coalesce;
 use datafusion::functions_aggregate::expr_fn::sum;
 use datafusion::functions_nested::expr_fn::array_length;
 use datafusion::functions_window::expr_fn::row_number;
+use datafusion::logical_expr::utils::{conjunction, disjunction};
 use datafusion::logical_expr::{Expr, ExprFunctionExt, LogicalPlan, LogicalPlanBuilder, cast, lit, when};
 use datafusion::prelude::col;
 
-use super::changed_columns;
-use crate::error::{Error, Result};
+use super::{changed_columns, table_of};
+use crate::error::{Error, ErrorKind, Result};
 use crate::query::{Compared, LakeView};
+use crate::snapshot::nearest::known_names;
 use crate::snapshot::{Pin, PinRequest, Table};
-use crate::spec::TableSchema;
+use crate::spec::arrow_types::{arrow_field, arrow_type};
+use crate::spec::{DataField, TableSchema};
 use crate::sql::memory::empty;
+use crate::sql::names::split_selector;
 use crate::sql::place::missing_column;
 use crate::sql::selector::Selection;
 use crate::sql::statement::Statement;
+use crate::sql::types;
 
 const HERE: &str = "__here";
+
+/// The two states of a call.
+pub(super) struct States<'a> {
+    /// Database of names without one.
+    pub(super) database: &'a str,
+    pub(super) table: &'a Arc<Table>,
+    /// A version of the table; or a branch of it, or another table.
+    pub(super) from: &'a PinRequest,
+    /// As `from`; the latest when nothing was said.
+    pub(super) to: &'a PinRequest,
+    /// What the table's name says of its state.
+    pub(super) said: Selection,
+}
+
+/// What of them is compared.
+pub(super) struct Wanted<'a> {
+    /// A condition on both sides.
+    pub(super) condition: Option<&'a str>,
+    /// Columns compared besides the key; None: all.
+    pub(super) columns: Option<&'a [String]>,
+    /// Partitions compared, as `name=value/name=value`; None: all.
+    pub(super) partitions: Option<&'a [String]>,
+}
 
 /// `paimon_diff`.
 pub(super) async fn provider(
     statement: &Arc<Statement>,
-    table: &Arc<Table>,
-    from: &PinRequest,
-    to: &Selection,
-    condition: Option<&str>,
+    states: States<'_>,
+    wanted: Wanted<'_>,
 ) -> Result<Arc<dyn TableProvider>> {
-    let before = statement.pin(table, &Selection { request: from.clone(), ..Selection::none() }).await?;
-    let after = statement.pin(table, to).await?;
-    let newer = if before.schema.id > after.schema.id { &before } else { &after };
+    let States { database, table, from, to, said } = states;
+    let before = state(statement, database, table, from).await?;
+    let after = match to {
+        PinRequest::Latest => statement.pin(table, &said).await?,
+        to => state(statement, database, table, to).await?,
+    };
+    let (before, after) = if before.table.ident() == after.table.ident() {
+        of_one_schema(statement, &before, &after).await?
+    } else {
+        check_keys(&before, &after)?;
+        tell_columns(statement, &before, &after);
+        (before, after)
+    };
+    let schema = Arc::clone(&after.schema);
+    let fields = compared_fields(&schema, wanted.columns)?;
+    let condition = wanted.condition.map(|text| condition(statement, &after, text)).transpose()?;
+    let partitions = wanted.partitions.map(|names| in_partitions(&after, names)).transpose()?;
+    let condition = conjunction(condition.into_iter().chain(partitions));
+    if let Some(condition) = &condition {
+        check_condition(&schema, condition)?;
+    }
+    let compared = Compared::new(&before, &after);
+    let sides = Sides { statement, before, after, compared, fields, condition };
+    let plan = if schema.is_primary_key_table() { by_key(&sides, &schema)? } else { as_bags(&sides)? };
+    Ok(Arc::new(ViewTable::new(plan, None)))
+}
+
+/// The state a version means: of the table, or what a branch or another table of that name is now. `branch@v3` and
+/// `db.other@v3` say more.
+async fn state(
+    statement: &Arc<Statement>,
+    database: &str,
+    table: &Arc<Table>,
+    request: &PinRequest,
+) -> Result<Arc<Pin>> {
+    let own = statement.pin(table, &Selection { request: request.clone(), ..Selection::none() }).await;
+    let (PinRequest::Version(text), Err(missed)) = (request, &own) else { return own };
+    if !matches!(missed.kind(), ErrorKind::NotFound | ErrorKind::Invalid) {
+        return own;
+    }
+    let (base, said) = match split_selector(text) {
+        Some((base, suffix)) => (base, Selection::parse_suffix(suffix, statement.zone())?),
+        None => (text.as_str(), Selection::none()),
+    };
+    match table.branch(base).await {
+        Ok(branch) => return statement.pin(&branch, &said).await,
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    match table_of(statement, database, text).await {
+        Ok((other, said)) => statement.pin(&other, &said).await,
+        Err(error) if error.kind() == ErrorKind::NotFound => own,
+        Err(error) => Err(error),
+    }
+}
+
+/// Both states of one table, read with the newer schema.
+async fn of_one_schema(statement: &Statement, before: &Arc<Pin>, after: &Arc<Pin>) -> Result<(Arc<Pin>, Arc<Pin>)> {
+    let newer = if before.schema.id > after.schema.id { before } else { after };
     let schema = Arc::clone(&newer.schema);
     if before.schema.id != after.schema.id {
         statement.notice(format!(
@@ -43,12 +125,66 @@ pub(super) async fn provider(
             before.schema.id, after.schema.id, schema.id
         ));
     }
-    let (before, after) = (before.with_schema(&schema).await?, after.with_schema(&schema).await?);
-    let condition = condition.map(|text| filter(statement, &after, &schema, text)).transpose()?;
-    let compared = Compared::new(&before, &after);
-    let sides = Sides { statement, before, after, compared, condition };
-    let plan = if schema.is_primary_key_table() { by_key(&sides, &schema)? } else { as_bags(&sides, &schema)? };
-    Ok(Arc::new(ViewTable::new(plan, None)))
+    Ok((before.with_schema(&schema).await?, after.with_schema(&schema).await?))
+}
+
+/// Rows of two tables stand for each other by their key, so it has to be the same one.
+fn check_keys(before: &Pin, after: &Pin) -> Result<()> {
+    let key = |pin: &Pin| -> Vec<String> {
+        let fields = pin.schema.primary_keys.iter().filter_map(|name| pin.schema.field_index(name));
+        let fields = fields.filter_map(|index| pin.schema.fields.get(index));
+        fields.map(|field| format!("{} {}", field.name, types::text(&field.field_type))).collect()
+    };
+    let (one, other) = (key(before), key(after));
+    if one == other {
+        return Ok(());
+    }
+    let shown = |key: Vec<String>| if key.is_empty() { "none".to_string() } else { key.join(", ") };
+    Err(Error::invalid(format!(
+        "the tables have different primary keys: {} has {}, {} has {}",
+        before.table.name(),
+        shown(one),
+        after.table.name(),
+        shown(other)
+    ))
+    .with_code("NotComparable")
+    .with_hint("compare them with a join, or with EXCEPT"))
+}
+
+/// Columns are matched by name; says which ones have no match.
+fn tell_columns(statement: &Statement, before: &Pin, after: &Pin) {
+    for (one, other, what) in [(before, after, "are not compared"), (after, before, "are NULL on the other side")] {
+        let alone: Vec<&str> = one
+            .schema
+            .fields
+            .iter()
+            .map(|field| field.name.as_str())
+            .filter(|name| other.schema.field_index(name).is_none())
+            .collect();
+        if !alone.is_empty() {
+            statement.notice(format!("columns of {} only, which {what}: {}", one.table.name(), alone.join(", ")));
+        }
+    }
+}
+
+/// Key columns, and those asked for, in the order of the schema.
+fn compared_fields(schema: &TableSchema, columns: Option<&[String]>) -> Result<Vec<DataField>> {
+    let Some(columns) = columns else { return Ok(schema.fields.clone()) };
+    let mut wanted: Vec<usize> = Vec::new();
+    for name in columns {
+        let exact = schema.field_index(name);
+        // as names are found that are not quoted
+        let found = exact.or_else(|| schema.fields.iter().position(|field| field.name.eq_ignore_ascii_case(name)));
+        wanted.push(found.ok_or_else(|| {
+            Error::invalid(format!("there is no column '{name}'"))
+                .with_code("ColumnNotFound")
+                .with_context("parameter", "columns")
+                .with_hint(known_names("columns", name, schema.fields.iter().map(|field| field.name.as_str())))
+        })?);
+    }
+    let kept = schema.fields.iter().enumerate();
+    let kept = kept.filter(|(index, field)| wanted.contains(index) || schema.primary_keys.contains(&field.name));
+    Ok(kept.map(|(_, field)| field.clone()).collect())
 }
 
 /// What is compared.
@@ -58,19 +194,59 @@ struct Sides<'a> {
     after: Arc<Pin>,
     /// What need not be read, because both have it.
     compared: Arc<Compared>,
+    /// Columns compared, those of the key among them.
+    fields: Vec<DataField>,
     /// Rows of interest, on both sides.
     condition: Option<Expr>,
 }
 
-/// A condition on both sides. Under a key it may use key columns only: one on other columns would tell a row that
-/// leaves the condition from one that is deleted no more.
-fn filter(statement: &Arc<Statement>, pin: &Arc<Pin>, schema: &TableSchema, text: &str) -> Result<Expr> {
+fn condition(statement: &Arc<Statement>, pin: &Arc<Pin>, text: &str) -> Result<Expr> {
     let table = statement.lake_table(Arc::clone(pin), LakeView::Rows)?;
     let columns = DFSchema::try_from(table.schema().as_ref().clone())?;
-    let condition = statement.state().create_logical_expr(text, &columns).map_err(|error| {
+    statement.state().create_logical_expr(text, &columns).map_err(|error| {
         let known = columns.fields().iter().map(|field| field.name().as_str());
         missing_column(error, known).with_context("parameter", "where")
-    })?;
+    })
+}
+
+/// The condition of being in one of some partitions, each named as its folder is, without escapes; a name may leave out
+/// columns behind.
+fn in_partitions(pin: &Pin, names: &[String]) -> Result<Expr> {
+    let schema = &pin.schema;
+    let wrong = |name: &str, what: &str| {
+        let keys = schema.partition_keys.join(", ");
+        Error::invalid(format!("'{name}' {what}"))
+            .with_code("BadArgument")
+            .with_context("parameter", "partitions")
+            .with_hint(match keys.as_str() {
+                "" => "the table has no partitions".to_string(),
+                keys => format!("write name=value/name=value, several with commas between; partition columns: {keys}"),
+            })
+    };
+    let mut any: Vec<Expr> = Vec::new();
+    for name in names {
+        let mut all = Vec::new();
+        for part in name.split('/') {
+            let (column, value) = part.split_once('=').ok_or_else(|| wrong(name, "names no partition"))?;
+            let column = column.trim();
+            let index = schema.field_index(column).filter(|_| schema.partition_keys.iter().any(|key| key == column));
+            let field = index.and_then(|index| schema.fields.get(index));
+            let field = field.ok_or_else(|| wrong(column, "is no partition column"))?;
+            let found = Expr::Column(Column::from_name(&field.name));
+            all.push(if value == pin.options.partition_default_name {
+                found.is_null()
+            } else {
+                found.eq(cast(lit(value), arrow_type(field.data_type())))
+            });
+        }
+        any.extend(conjunction(all));
+    }
+    disjunction(any).ok_or_else(|| wrong("", "names no partition"))
+}
+
+/// Under a key a condition may use key columns only: one on other columns would tell a row that leaves the condition
+/// from one that is deleted no more.
+fn check_condition(schema: &TableSchema, condition: &Expr) -> Result<()> {
     let other = condition.column_refs().into_iter().find(|c| !schema.primary_keys.contains(&c.name));
     if let Some(other) = other
         && schema.is_primary_key_table()
@@ -79,21 +255,49 @@ fn filter(statement: &Arc<Statement>, pin: &Arc<Pin>, schema: &TableSchema, text
             .with_code("BadArgument")
             .with_hint("filter key and partition columns with where =>, and the others in the WHERE of the query"));
     }
-    Ok(condition)
+    Ok(())
 }
 
-/// A side of the comparison: `columns`, and a mark that the row is there.
+/// A side of the comparison: the fields compared, and a mark that the row is there. Another table has them under the
+/// same names, in types that can be cast, or not at all.
 fn side(sides: &Sides<'_>, pin: &Arc<Pin>, name: &str) -> Result<LogicalPlanBuilder> {
     let table = sides.statement.lake_table(Arc::clone(pin), LakeView::Rows)?;
     let table = table.in_comparison(Arc::clone(&sides.compared));
     let scanned = sides.statement.scan_name(name);
-    let columns: Vec<Expr> =
-        table.schema().fields().iter().map(|f| Expr::Column(Column::new(Some(scanned.clone()), f.name()))).collect();
-    let mut scan = LogicalPlanBuilder::scan(scanned, provider_as_source(Arc::new(table)), None)?;
+    let schema = table.schema();
+    // the condition may use columns that are not compared
+    let filtered: Vec<&DataField> = sides
+        .after
+        .schema
+        .fields
+        .iter()
+        .filter(|field| !sides.fields.iter().any(|known| known.name == field.name))
+        .filter(|field| sides.condition.iter().any(|c| c.column_refs().iter().any(|used| used.name == field.name)))
+        .collect();
+    let columns: Vec<Expr> = sides
+        .fields
+        .iter()
+        .chain(filtered)
+        .map(|field| {
+            let wanted = arrow_field(field);
+            match schema.field_with_name(&field.name) {
+                Ok(found) if found.data_type() == wanted.data_type() => {
+                    Ok(Expr::Column(Column::new(Some(scanned.clone()), &field.name)))
+                }
+                Ok(_) => {
+                    let column = Expr::Column(Column::new(Some(scanned.clone()), &field.name));
+                    Ok(cast(column, wanted.data_type().clone()).alias(&field.name))
+                }
+                Err(_) => Ok(lit(ScalarValue::try_from(wanted.data_type())?).alias(&field.name)),
+            }
+        })
+        .collect::<Result<_>>()?;
+    let scan = LogicalPlanBuilder::scan(scanned, provider_as_source(Arc::new(table)), None)?;
+    let mut side = scan.project(columns.into_iter().chain([lit(true).alias(HERE)]))?.alias(name)?;
     if let Some(condition) = &sides.condition {
-        scan = scan.filter(condition.clone())?;
+        side = side.filter(condition.clone())?;
     }
-    Ok(scan.project(columns.into_iter().chain([lit(true).alias(HERE)]))?.alias(name)?)
+    Ok(side)
 }
 
 /// A column by its exact name.
@@ -117,8 +321,8 @@ fn joined(sides: &Sides<'_>, schema: &TableSchema) -> Result<LogicalPlanBuilder>
 }
 
 /// Value columns that differ, as a list of names.
-fn changed(schema: &TableSchema) -> Expr {
-    let values: Vec<&str> = schema
+fn changed(sides: &Sides<'_>, schema: &TableSchema) -> Expr {
+    let values: Vec<&str> = sides
         .fields
         .iter()
         .map(|f| f.name.as_str())
@@ -128,15 +332,16 @@ fn changed(schema: &TableSchema) -> Expr {
     changed_columns::function(values.iter().map(|name| (*name).to_string()).collect()).call(pairs)
 }
 
-fn differs(schema: &TableSchema) -> Expr {
+fn differs(sides: &Sides<'_>, schema: &TableSchema) -> Expr {
     // array_length of an empty list is NULL or 0
-    coalesce(vec![cast(array_length(changed(schema)), arrow::datatypes::DataType::Int64), lit(0i64)]).gt(lit(0i64))
+    coalesce(vec![cast(array_length(changed(sides, schema)), arrow::datatypes::DataType::Int64), lit(0i64)])
+        .gt(lit(0i64))
 }
 
 fn by_key(sides: &Sides<'_>, schema: &TableSchema) -> Result<LogicalPlan> {
     let only_after = column("before", HERE).is_null();
     let only_before = column("after", HERE).is_null();
-    let plan = joined(sides, schema)?.filter(only_after.clone().or(only_before.clone()).or(differs(schema)))?;
+    let plan = joined(sides, schema)?.filter(only_after.clone().or(only_before.clone()).or(differs(sides, schema)))?;
     let op =
         when(only_after.clone(), lit("INSERT")).when(only_before.clone(), lit("DELETE")).otherwise(lit("UPDATE"))?;
     let mut columns = vec![op.alias("op")];
@@ -144,25 +349,25 @@ fn by_key(sides: &Sides<'_>, schema: &TableSchema) -> Result<LogicalPlan> {
         columns.push(coalesce(vec![column("after", key), column("before", key)]).alias(key));
     }
     let mut shown = Vec::new();
-    for field in schema.fields.iter().filter(|f| !schema.primary_keys.contains(&f.name)) {
+    for field in sides.fields.iter().filter(|f| !schema.primary_keys.contains(&f.name)) {
         shown.push(column("before", &field.name).alias(format!("before_{}", field.name)));
         shown.push(column("after", &field.name).alias(format!("after_{}", field.name)));
     }
     columns.extend(shown);
     let both = only_after.or(only_before);
-    columns.push(when(both.is_not_true(), changed(schema)).end()?.alias("changed_columns"));
+    columns.push(when(both.is_not_true(), changed(sides, schema)).end()?.alias("changed_columns"));
     Ok(plan.project(columns)?.build()?)
 }
 
-fn as_bags(sides: &Sides<'_>, schema: &TableSchema) -> Result<LogicalPlan> {
-    comparable(schema)?;
+fn as_bags(sides: &Sides<'_>) -> Result<LogicalPlan> {
+    comparable(&sides.fields)?;
     let signed = |pin: &Arc<Pin>, sign: i64| -> Result<LogicalPlan> {
-        let columns: Vec<Expr> = schema.fields.iter().map(|f| column("rows", &f.name)).collect();
+        let columns: Vec<Expr> = sides.fields.iter().map(|f| column("rows", &f.name)).collect();
         let plan = side(sides, pin, "rows")?;
         Ok(plan.project(columns.into_iter().chain([lit(sign).alias("__sign")]))?.alias("rows")?.build()?)
     };
     let all = LogicalPlanBuilder::from(signed(&sides.after, 1)?).union(signed(&sides.before, -1)?)?.alias("rows")?;
-    let groups: Vec<Expr> = schema.fields.iter().map(|f| column("rows", &f.name)).collect();
+    let groups: Vec<Expr> = sides.fields.iter().map(|f| column("rows", &f.name)).collect();
     let count = sum(column("rows", "__sign")).alias("__count");
     let plan = all.aggregate(groups.clone(), vec![count])?.filter(col("__count").not_eq(lit(0i64)))?;
     let op = when(col("__count").gt(lit(0i64)), lit("INSERT")).otherwise(lit("DELETE"))?;
@@ -173,11 +378,11 @@ fn as_bags(sides: &Sides<'_>, schema: &TableSchema) -> Result<LogicalPlan> {
 }
 
 /// Rows without a key are compared as a whole, which grouping has to be able to do.
-fn comparable(schema: &TableSchema) -> Result<()> {
-    match schema.fields.iter().find(|f| crate::sql::types::has_map(f.data_type())) {
+fn comparable(fields: &[DataField]) -> Result<()> {
+    match fields.iter().find(|f| types::has_map(f.data_type())) {
         Some(field) => Err(Error::unsupported(format!(
             "rows of a table without primary key cannot be compared with the {} column {}",
-            crate::sql::types::text(&field.field_type),
+            types::text(&field.field_type),
             field.name
         ))
         .with_code("NotComparable")),
@@ -209,14 +414,14 @@ pub(super) async fn incremental(
     let Some(before) = before else { return Ok(Arc::new(statement.lake_table(after, view)?)) };
     let before = before.with_schema(&schema).await?;
     let compared = Compared::new(&before, &after);
-    let sides = Sides { statement, before, after, compared, condition: None };
+    let sides = Sides { statement, before, after, compared, fields: schema.fields.clone(), condition: None };
     let names = || schema.fields.iter().map(|f| f.name.as_str());
     let plan = if schema.is_primary_key_table() {
         let new = column("before", HERE).is_null();
         let gone = column("after", HERE).is_null();
         let plan = joined(&sides, &schema)?;
         if kinds {
-            let plan = plan.filter(new.or(gone.clone()).or(differs(&schema)))?;
+            let plan = plan.filter(new.or(gone.clone()).or(differs(&sides, &schema)))?;
             let kind = when(gone.clone(), lit("-D")).otherwise(lit("+I"))?;
             let mut columns = vec![kind.alias("rowkind")];
             for name in names() {
@@ -225,11 +430,11 @@ pub(super) async fn incremental(
             }
             plan.project(columns)?.build()?
         } else {
-            let plan = plan.filter(gone.is_not_true().and(new.or(differs(&schema))))?;
+            let plan = plan.filter(gone.is_not_true().and(new.or(differs(&sides, &schema))))?;
             plan.project(names().map(|name| column("after", name).alias(name)))?.build()?
         }
     } else {
-        comparable(&schema)?;
+        comparable(&schema.fields)?;
         let added = added(&sides, &schema)?;
         let columns = names().map(|name| column("after", name).alias(name));
         if kinds {

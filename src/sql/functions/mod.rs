@@ -9,6 +9,7 @@ mod row_accounting;
 use std::sync::Arc;
 
 use datafusion::catalog::TableProvider;
+use datafusion::common::ScalarValue;
 use datafusion::execution::SessionState;
 use datafusion::sql::sqlparser::ast::{
     Expr, FunctionArg, FunctionArgExpr, Ident, ObjectNamePart, TableAlias, TableFactor,
@@ -53,8 +54,8 @@ impl Function {
     /// Parameters by position.
     fn parameters(self) -> &'static [&'static str] {
         match self {
-            Self::Changes | Self::Delta => &["table", "from", "to"],
-            Self::Diff => &["table", "from", "to", "where"],
+            Self::Changes | Self::Delta => &["table", "from", "to", "at"],
+            Self::Diff => &["table", "from", "to", "where", "columns", "partitions", "at", "attribute"],
             Self::RowAccounting => &["table", "level", "mode", "at"],
         }
     }
@@ -69,6 +70,7 @@ pub(crate) fn names() -> Vec<&'static str> {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Argument {
     Text(String),
+    Texts(Vec<String>),
     Version(PinRequest),
 }
 
@@ -130,7 +132,10 @@ impl Call {
             Function::RowAccounting => "paimon_row_accounting('db.t', level => 'partition', mode => 'exact', at => 3)",
             Function::Changes => "paimon_changes('db.t', from => 1, to => 5)",
             Function::Delta => "paimon_delta('db.t', from => 1, to => 5)",
-            Function::Diff => "paimon_diff('db.t', from => 1, to => 5, where => 'dt = …')",
+            Function::Diff => {
+                "paimon_diff('db.t', from => 1, to => 5, columns => 'a, b', where => 'id = …', partitions => 'dt=…'); \
+                 from may also be a tag, a branch or another table"
+            }
         };
         Error::invalid(format!("{}: {message}", self.function.name()))
             .with_code("BadArgument")
@@ -140,6 +145,13 @@ impl Call {
     fn text(&self, name: &str) -> Option<&str> {
         self.arguments.iter().find_map(|(known, value)| match value {
             Argument::Text(text) if *known == name => Some(text.as_str()),
+            _ => None,
+        })
+    }
+
+    fn texts(&self, name: &str) -> Option<&[String]> {
+        self.arguments.iter().find_map(|(known, value)| match value {
+            Argument::Texts(texts) if *known == name => Some(texts.as_slice()),
             _ => None,
         })
     }
@@ -162,6 +174,18 @@ fn argument(name: &'static str, expr: &Expr, state: &SessionState, zone: &Sessio
         } else {
             PinRequest::TimestampMillis(instant(state, expr, zone)?)
         })),
+        "columns" | "partitions" => {
+            let texts: Option<Vec<&str>> = match expr {
+                Expr::Array(list) => list.elem.iter().map(text).collect(),
+                one => text(one).map(|list| list.split(',').collect()),
+            };
+            let texts = texts.ok_or_else(no)?.into_iter().map(|one| one.trim().to_string());
+            Ok(Argument::Texts(texts.filter(|one| !one.is_empty()).collect()))
+        }
+        "attribute" => match evaluate(state, expr)? {
+            ScalarValue::Boolean(Some(value)) => Ok(Argument::Text(value.to_string())),
+            _ => Err(no()),
+        },
         _ => {
             if let Some(text) = text(expr) {
                 return Ok(Argument::Text(text.to_string()));
@@ -199,15 +223,29 @@ pub(crate) async fn provider(
             if said != Selection::none() {
                 return Err(call.wrong("the table's name carries a version"));
             }
-            changes::between(statement, &table, from, call.version("to"), call.function == Function::Delta).await
+            let range = changes::Asked { from, to: call.version("to"), at: call.version("at") };
+            changes::between(statement, &table, range, call.function == Function::Delta).await
         }
         Function::Diff => {
             let from = call.version("from").ok_or_else(|| call.wrong("the start is missing"))?;
-            let to = match call.version("to") {
-                Some(request) => Selection { request: request.clone(), ..Selection::none() },
-                None => said,
+            let to = match (call.version("to"), call.version("at")) {
+                (Some(_), Some(_)) => return Err(call.wrong("at and to say the same: the state compared with")),
+                (Some(request), None) | (None, Some(request)) => request.clone(),
+                (None, None) => PinRequest::Latest,
             };
-            diff::provider(statement, &table, from, &to, call.text("where")).await
+            if call.text("attribute") == Some("true") {
+                return Err(Error::unsupported("the commits that caused a difference cannot be told yet")
+                    .with_code("NotImplemented")
+                    .with_context("parameter", "attribute")
+                    .with_hint("it comes with the history of keys; until then compare snapshot by snapshot"));
+            }
+            let states = diff::States { database, table: &table, from, to: &to, said };
+            let wanted = diff::Wanted {
+                condition: call.text("where"),
+                columns: call.texts("columns"),
+                partitions: call.texts("partitions"),
+            };
+            diff::provider(statement, states, wanted).await
         }
         Function::RowAccounting => {
             let at = match call.version("at") {

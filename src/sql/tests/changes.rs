@@ -1,0 +1,201 @@
+//! Changes as written, and the difference of two states.
+
+use std::collections::BTreeMap as Bag;
+
+use super::*;
+
+/// How often each row occurs.
+fn bag(rows: Vec<String>) -> Bag<String, i64> {
+    let mut bag = Bag::new();
+    for row in rows {
+        *bag.entry(row).or_insert(0) += 1;
+    }
+    bag
+}
+
+/// The state that changes (a kind, then the row) make of another one.
+fn applied(state: &Bag<String, i64>, changes: &[String]) -> Bag<String, i64> {
+    let mut state = state.clone();
+    for change in changes {
+        let (kind, row) = change.split_once(',').unwrap();
+        *state.entry(row.to_string()).or_insert(0) += match kind {
+            "+I" | "+U" => 1,
+            "-U" | "-D" => -1,
+            other => panic!("{other} is no kind"),
+        };
+    }
+    state.retain(|_, count| *count != 0);
+    state
+}
+
+/// The snapshots of a table whose changes have all been written: a compaction left nothing at level 0.
+async fn caught_up(session: &Session, table: &str) -> Vec<i64> {
+    let sql = format!("SELECT snapshot_id FROM {table}$snapshots WHERE commit_kind = 'COMPACT'");
+    let mut found = Vec::new();
+    for id in rows(session, &sql).await {
+        let open = format!("SELECT count(*) FROM {table}$files VERSION AS OF {id} WHERE level = 0");
+        if rows(session, &open).await == ["0"] {
+            found.push(id.parse().unwrap());
+        }
+    }
+    found.sort_unstable();
+    found
+}
+
+#[tokio::test]
+async fn changes_of_lookup_and_full_compaction_tables_applied_to_one_state_give_the_other() {
+    let session = golden_session().await;
+    let mut pairs = 0;
+    for table in [
+        "pk_changelog_full_compaction",
+        "pk_changelog_full_compaction_agg",
+        "pk_changelog_lookup",
+        "pk_changelog_lookup_agg",
+        "pk_changelog_lookup_dedup",
+        "pk_changelog_lookup_partial",
+        "pk_first_row_lookup",
+    ] {
+        let mut states = vec![(0, Bag::new())];
+        for id in caught_up(&session, table).await {
+            states.push((id, bag(rows(&session, &format!("SELECT * FROM {table} VERSION AS OF {id}")).await)));
+        }
+        assert!(states.len() > 2, "{table}: {states:?}");
+        for (at, (from, before)) in states.iter().enumerate() {
+            for (to, after) in states.iter().skip(at + 1) {
+                let sql = format!("SELECT * FROM paimon_changes('golden.{table}', from => {from}, to => {to})");
+                let changes = rows(&session, &sql).await;
+                assert_eq!(applied(before, &changes), *after, "{sql}: {changes:?}");
+                pairs += usize::from(!changes.is_empty());
+            }
+        }
+    }
+    assert!(pairs >= 40, "only {pairs} ranges with changes");
+}
+
+#[tokio::test]
+async fn changes_are_given_as_their_files_have_them() {
+    let session = golden_session().await;
+    let all =
+        "SELECT rowkind, count(*) FROM paimon_changes('golden.pk_changelog_lookup', from => 0, to => 12) GROUP BY 1";
+    let (inserted, rest): (Vec<String>, Vec<String>) =
+        rows(&session, all).await.into_iter().partition(|line| line.starts_with("+I"));
+    assert_eq!(inserted.len(), 1);
+    assert!(rest.iter().any(|line| line.starts_with("-U")), "{rest:?}");
+    let part = "SELECT count(*) FROM paimon_changes('golden.pk_changelog_lookup', from => 1, to => 2)";
+    assert_eq!(rows(&session, part).await, ["10"]);
+    // exclusive at its start
+    let none = "SELECT count(*) FROM paimon_changes('golden.pk_changelog_lookup', from => 2, to => 3)";
+    assert_eq!(rows(&session, none).await, ["0"]);
+    let open = "SELECT count(*) FROM paimon_changes('golden.pk_changelog_lookup', 0)";
+    let whole = "SELECT count(*) FROM paimon_changes('golden.pk_changelog_lookup', 0, 12)";
+    assert_eq!(rows(&session, open).await, rows(&session, whole).await);
+    let reversed = "SELECT * FROM paimon_changes('golden.pk_changelog_lookup', from => 4, to => 2)";
+    assert_eq!(code(&session, reversed).await, "BadRange");
+    let none = session.run_one("SELECT * FROM paimon_changes('golden.pk_changelog_none', from => 0)").await.unwrap();
+    assert!(none.notices.iter().any(|notice| notice.contains("changelog-producer is none")), "{:?}", none.notices);
+}
+
+#[tokio::test]
+async fn at_names_the_state_that_a_function_reads() {
+    let (dir, mut table) = three_snapshots();
+    table.alter(&SchemaChange::Add("note", "STRING")).unwrap();
+    table.append(&[json!({"id": 9, "v": 9, "note": "x"})]).unwrap();
+    table.tag("eod", 2).unwrap();
+    let session = session_of(&dir).await;
+    assert_eq!(
+        rows(&session, "SELECT * FROM paimon_delta('t', from => 1, at => 3)").await,
+        ["+I,2,21", "+I,3,30", "-D,1,10"]
+    );
+    assert_eq!(
+        rows(&session, "SELECT * FROM paimon_delta('t', from => 1, to => 2, at => 'eod')").await,
+        ["+I,2,21", "+I,3,30"]
+    );
+    assert_eq!(rows(&session, "SELECT * FROM paimon_delta('t', 2, 3)").await, ["-D,1,10,NULL"], "columns of today");
+    assert_eq!(code(&session, "SELECT * FROM paimon_delta('t', from => 1, to => 3, at => 2)").await, "BadRange");
+    assert_eq!(
+        rows(&session, "SELECT op, id FROM paimon_diff('t', from => 1, at => 'eod')").await,
+        ["INSERT,3", "UPDATE,2"]
+    );
+    assert_eq!(code(&session, "SELECT * FROM paimon_diff('t', from => 1, to => 2, at => 3)").await, "BadArgument");
+    assert_eq!(code(&session, "SELECT * FROM paimon_diff('t', 1, 2, attribute => true)").await, "NotImplemented");
+    assert_eq!(
+        rows(&session, "SELECT op, id FROM paimon_diff('t', 1, 2, attribute => false)").await,
+        ["INSERT,3", "UPDATE,2"]
+    );
+}
+
+#[tokio::test]
+async fn a_diff_compares_the_columns_and_partitions_asked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let spec = TableSpec::new(&[("dt", "STRING NOT NULL"), ("id", "INT NOT NULL"), ("v", "INT"), ("w", "INT")])
+        .partitioned_by(&["dt"])
+        .primary_key(&["dt", "id"])
+        .option("bucket", "1");
+    let mut table = TableBuilder::create(dir.path(), "pay", "t", &spec).unwrap();
+    let row = |dt: &str, id: i32, v: i32, w: i32| json!({"dt": dt, "id": id, "v": v, "w": w});
+    table.append(&[row("a", 1, 1, 1), row("a", 2, 1, 1), row("b", 1, 1, 1), row("b,c", 1, 1, 1)]).unwrap();
+    table.append(&[row("a", 1, 2, 1), row("a", 2, 1, 2), row("b", 1, 3, 1), row("b,c", 1, 1, 4)]).unwrap();
+    let session = session_of(&dir).await;
+    let columns = "SELECT * FROM paimon_diff('t', 1, 2, columns => 'v')";
+    assert_eq!(rows(&session, columns).await, ["UPDATE,a,1,1,2,[v]", "UPDATE,b,1,1,3,[v]"]);
+    let one = "SELECT * FROM paimon_diff('t', 1, 2, columns => ARRAY['w'], partitions => 'dt=a')";
+    assert_eq!(rows(&session, one).await, ["UPDATE,a,2,1,2,[w]"]);
+    let two = "SELECT dt, id FROM paimon_diff('t', 1, 2, partitions => ARRAY['dt=b', 'dt=b,c'])";
+    assert_eq!(rows(&session, two).await, ["b,1", "b,c,1"]);
+    let and = "SELECT dt, id FROM paimon_diff('t', 1, 2, partitions => 'dt=a, dt=b', where => 'id = 1')";
+    assert_eq!(rows(&session, and).await, ["a,1", "b,1"]);
+    // a partition that is not asked for is not read
+    let (files, _) = all(session.run_one(&format!("EXPLAIN FILES {one}")).await.unwrap()).await;
+    assert!(files.iter().all(|row| row[3] == "false" || row[5] == "dt=a"), "{files:?}");
+    assert_eq!(code(&session, "SELECT * FROM paimon_diff('t', 1, 2, columns => 'nope')").await, "ColumnNotFound");
+    for partitions in ["v=1", "a", "dt=a/id=1"] {
+        let sql = format!("SELECT * FROM paimon_diff('t', 1, 2, partitions => '{partitions}')");
+        assert_eq!(code(&session, &sql).await, "BadArgument", "{sql}");
+    }
+    let keys = "SELECT * FROM paimon_diff('t', 1, 2, columns => 'id')";
+    assert!(rows(&session, keys).await.is_empty(), "keys alone never differ");
+}
+
+#[tokio::test]
+async fn a_diff_takes_a_branch_or_another_table_as_a_side() {
+    let session = golden_session().await;
+    // partitions a and b in the branch, b and c in the table itself and nothing of another branch
+    let sql = "SELECT op, p, id, before_v, after_v FROM paimon_diff('fallback_branch$branch_fb', from => 'main')";
+    let found = rows(&session, sql).await;
+    let branch = rows(&session, "SELECT p, id FROM fallback_branch$branch_fb").await;
+    assert!(found.iter().any(|line| line.starts_with("DELETE,c,30")), "{found:?}, branch: {branch:?}");
+    let inverse = "SELECT op, p, id FROM paimon_diff('fallback_branch', from => 'fb')";
+    assert!(rows(&session, inverse).await.contains(&"INSERT,c,30".to_string()));
+
+    let (dir, _table) = three_snapshots();
+    let spec = TableSpec::new(&[("v", "BIGINT"), ("id", "BIGINT NOT NULL"), ("note", "STRING")])
+        .primary_key(&["id"])
+        .option("bucket", "1");
+    let mut copy = TableBuilder::create(dir.path(), "pay", "copy", &spec).unwrap();
+    copy.append(&[
+        json!({"id": 2, "v": 21, "note": "n"}),
+        json!({"id": 3, "v": 31, "note": "n"}),
+        json!({"id": 4, "v": 4}),
+    ])
+    .unwrap();
+    copy.append(&[json!({"id": 3, "v": 30, "note": "n"})]).unwrap();
+    let other = TableSpec::new(&[("id", "INT NOT NULL"), ("v", "INT")]).primary_key(&["id"]).option("bucket", "1");
+    TableBuilder::create(dir.path(), "pay", "narrow", &other).unwrap().append(&[json!({"id": 2, "v": 21})]).unwrap();
+    let session = session_of(&dir).await;
+    let diff = |from: &str| format!("SELECT * FROM paimon_diff('t', from => '{from}')");
+    // the types of the table asked for; its own columns only
+    assert_eq!(rows(&session, &diff("copy")).await, ["DELETE,4,4,NULL,NULL"]);
+    assert_eq!(rows(&session, &diff("pay.copy@v1")).await, ["DELETE,4,4,NULL,NULL", "UPDATE,3,31,30,[v]"]);
+    let result = session.run_one(&diff("copy")).await.unwrap();
+    assert!(
+        result.notices.iter().any(|n| n.contains("columns of pay.copy only") && n.contains("note")),
+        "{:?}",
+        result.notices
+    );
+    assert_eq!(result.pins.len(), 2);
+    let error = ask(&session, &diff("narrow")).await.unwrap_err();
+    assert_eq!(error.code(), "NotComparable");
+    assert!(error.to_string().contains("BIGINT") && error.to_string().contains("INT"), "{error}");
+    // neither tag, branch nor table
+    assert!(matches!(code(&session, &diff("nothing")).await, "TagNotFound" | "VersionNotFound" | "SnapshotNotFound"));
+}
