@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::aggregation::{Aggregator, Keep};
+use super::aggregation::{Aggregator, DEFAULT_FUNCTION, Keep, function_option};
 use crate::error::{Error, Result};
 use crate::spec::options::{ChangelogProducer, MergeEngine};
 use crate::spec::{CoreOptions, DataField, DataType, TableSchema};
@@ -49,7 +49,6 @@ pub(super) enum ColumnRule {
 
 const SEQUENCE_GROUP: &str = "sequence-group";
 const AGGREGATE_FUNCTION: &str = "aggregate-function";
-const DEFAULT_AGGREGATE_FUNCTION: &str = "fields.default-aggregate-function";
 
 /// `fields.<column>.<suffix>` options that change what a merge gives.
 const COLUMN_SUFFIXES: &[&str] = &[
@@ -85,8 +84,11 @@ impl MergeRules {
         }
         let user_sequence: Vec<usize> =
             options.sequence_fields.iter().map(|name| names.find(name, "sequence.field")).collect::<Result<_>>()?;
-        for &column in key.iter().chain(&user_sequence) {
-            names.check_ordered(column)?;
+        for &column in &key {
+            names.check_ordered(column, "primary key")?;
+        }
+        for &column in &user_sequence {
+            names.check_ordered(column, "sequence.field")?;
         }
         if matches!(engine, MergeEngine::PartialUpdate | MergeEngine::Aggregation) {
             names.check_column_options(&options.raw)?;
@@ -221,7 +223,7 @@ impl MergeRules {
         let named = self
             .options
             .get(&format!("fields.{}.{AGGREGATE_FUNCTION}", field.name))
-            .or_else(|| self.options.get(DEFAULT_AGGREGATE_FUNCTION))
+            .or_else(|| self.options.get(DEFAULT_FUNCTION))
             .map(|name| name.trim());
         let keep = || ColumnRule::Aggregate(Box::new(Keep::aggregator(&field.name)));
         match self.engine {
@@ -244,7 +246,8 @@ impl MergeRules {
                         "aggregate function `{name}` of a partial-update table needs a sequence group"
                     ))
                     .with_code("InvalidOption")
-                    .with_context("column", &field.name)),
+                    .with_context("column", &field.name)
+                    .with_context("option", function_option(&field.name, &self.options))),
                     Some(name) => aggregate(name),
                 }
             }
@@ -274,7 +277,7 @@ impl Names<'_> {
         })
     }
 
-    fn check_ordered(&self, column: usize) -> Result<()> {
+    fn check_ordered(&self, column: usize, option: &str) -> Result<()> {
         let Some(field) = self.fields.get(column) else { return Ok(()) };
         match field.data_type() {
             DataType::Array(_)
@@ -287,7 +290,8 @@ impl Names<'_> {
             | DataType::Geometry(_)
             | DataType::Geography(_) => {
                 Err(Error::unsupported(format!("rows cannot be ordered by a column of type {:?}", field.data_type()))
-                    .with_context("column", &field.name))
+                    .with_context("column", &field.name)
+                    .with_context("option", option))
             }
             _ => Ok(()),
         }
@@ -321,7 +325,7 @@ fn sequence_groups(
         let sequence: Vec<usize> = guard.split(',').map(|name| names.find(name, option)).collect::<Result<_>>()?;
         let protected: Vec<usize> = protected.split(',').map(|name| names.find(name, option)).collect::<Result<_>>()?;
         for &column in &sequence {
-            names.check_ordered(column)?;
+            names.check_ordered(column, option)?;
         }
         let number = groups.len();
         for &column in sequence.iter().chain(&protected) {

@@ -26,7 +26,7 @@ use super::settings::{LakepinOptions, session_zone};
 use super::spread::{Cutting, items};
 use super::view::LakeView;
 use crate::error::{Error, ErrorKind, Result};
-use crate::read::{ReadColumn, SectionHandle};
+use crate::read::{ReadColumn, SectionHandle, check_rules};
 use crate::scan::{ScanPlan, ScanRequest};
 use crate::snapshot::{Pin, PinRequest, Table};
 
@@ -112,7 +112,13 @@ impl LakeTable {
     }
 
     /// Plans the files of a scan and reports it.
-    async fn plan(&self, session: &dyn Session, filters: &[Expr], limit: Option<usize>) -> Result<Arc<ScanPlan>> {
+    async fn plan(
+        &self,
+        session: &dyn Session,
+        columns: &[usize],
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<ScanPlan>> {
         let started = Instant::now();
         let named = |error: Error| error.with_context("table", self.pin.table.name());
         let without = match &self.compared {
@@ -121,6 +127,7 @@ impl LakeTable {
         };
         let request = ScanRequest {
             filters: filters.to_vec(),
+            columns: Some(columns.to_vec()),
             limit,
             kind: self.view.scan_kind(),
             explain: self.log.as_ref().is_some_and(|log| log.explains_files()),
@@ -160,24 +167,37 @@ impl LakeTable {
         // a limit holds only for what nothing filters afterwards
         let all_exact = answers.iter().all(|answer| *answer == TableProviderFilterPushDown::Exact);
         let limit = limit.filter(|_| all_exact);
-        let mut plan = self.plan(session, &wanted, limit).await?;
+        let projection: Vec<usize> = match projection {
+            Some(projection) => projection.clone(),
+            None => (0..self.columns.len()).collect(),
+        };
+        let columns = self.schema_columns(&projection)?;
+        let mut plan = self.plan(session, &columns, &wanted, limit).await?;
         let mut unkept = self.unkept(&wanted, &plan);
         unkept.extend(alien);
         if !unkept.is_empty() && limit.is_some() {
-            plan = self.plan(session, &wanted, None).await?;
+            plan = self.plan(session, &columns, &wanted, None).await?;
         }
         let settings = LakepinOptions::of(session.config_options());
         if settings.verify_files {
             verify_files(&plan).await?;
         }
-        let projection: Vec<usize> = match projection {
-            Some(projection) => projection.clone(),
-            None => (0..self.columns.len()).collect(),
-        };
         if unkept.is_empty() {
             return self.read_node(session, &plan, &projection, limit);
         }
         self.filtered_node(session, &plan, &projection, &unkept, limit)
+    }
+
+    /// The view's columns of a projection.
+    fn read_columns(&self, projection: &[usize]) -> Result<Vec<ReadColumn>> {
+        let columns = projection.iter().map(|at| self.columns.get(*at).copied()).collect::<Option<_>>();
+        columns.ok_or_else(|| Error::internal("a projection names a column the table does not have"))
+    }
+
+    /// Those of a projection that are columns of the schema, by their place there.
+    fn schema_columns(&self, projection: &[usize]) -> Result<Vec<usize>> {
+        let columns = self.read_columns(projection)?.into_iter();
+        Ok(columns.filter_map(ReadColumn::field).collect())
     }
 
     /// Filters that were promised to be applied by planning and were not.
@@ -200,16 +220,12 @@ impl LakeTable {
         projection: &[usize],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let columns = projection
-            .iter()
-            .map(|at| self.columns.get(*at).copied())
-            .collect::<Option<Vec<_>>>()
-            .ok_or_else(|| Error::internal("a projection names a column the table does not have"))?;
-        for column in &columns {
-            if let ReadColumn::Field(index) = column {
-                self.pin.check_column(*index)?;
-            }
+        let columns = self.read_columns(projection)?;
+        for index in columns.iter().filter_map(|column| column.field()) {
+            self.pin.check_column(index)?;
         }
+        let sections = plan.sections().map(|(unit, section)| (unit.branch.as_deref(), section));
+        check_rules(&self.pin, &columns, self.view.shows_kinds(), sections)?;
         let schema = Arc::new(self.schema.project(projection)?);
         let handles: Vec<Arc<SectionHandle>> =
             plan.sections().map(|(unit, section)| SectionHandle::new(unit, section.clone())).collect();
@@ -332,7 +348,8 @@ impl TableProvider for LakeTable {
         filters: &[Expr],
         limit: Option<usize>,
     ) -> DfResult<Arc<dyn ExecutionPlan>> {
-        self.node(session, projection, filters, limit).await.map_err(DataFusionError::from)
+        let node = self.node(session, projection, filters, limit).await;
+        node.map_err(|error| error.with_context("table", self.pin.table.name()).into())
     }
 
     async fn insert_into(

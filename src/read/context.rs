@@ -1,5 +1,6 @@
 //! What a read needs, and what it counted.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,6 +10,7 @@ use bytes::Bytes;
 
 use super::flight::OnceFlight;
 use super::parts::SectionSamples;
+use super::section::is_merged;
 use crate::error::{Error, Result};
 use crate::file::FileEnv;
 use crate::merge::{MemoryBudget, MergeRules, SectionSelection};
@@ -31,6 +33,16 @@ pub enum ReadColumn {
     ValueKind,
     /// `_ROW_ID` of a row-tracked append table.
     RowId,
+}
+
+impl ReadColumn {
+    /// Its number in the pin's schema, when it is a column of it.
+    pub fn field(self) -> Option<usize> {
+        match self {
+            Self::Field(index) => Some(index),
+            Self::SequenceNumber | Self::ValueKind | Self::RowId => None,
+        }
+    }
 }
 
 /// How to read.
@@ -220,14 +232,7 @@ impl ReadContext {
     ) -> Result<Arc<Self>> {
         let columns = columns.into();
         let schema = result_schema(&pin, &columns)?;
-        let (mut rules, mut branch_rules) = (None, None);
-        if pin.schema.is_primary_key_table() {
-            rules = Some(Arc::new(MergeRules::try_new(&pin.schema, &pin.options)?));
-            // the other branch folds by its own options; its columns are the same
-            if let Some(other) = pin.fallback.as_ref().or(pin.primary.as_ref()) {
-                branch_rules = Some(Arc::new(MergeRules::try_new(&pin.schema, &other.options)?));
-            }
-        }
+        let (rules, branch_rules) = rules_of(&pin)?;
         Ok(Arc::new(Self {
             pin,
             kind,
@@ -257,6 +262,49 @@ impl ReadContext {
     pub(super) fn has_kinds(&self) -> bool {
         self.pin.schema.is_primary_key_table()
     }
+}
+
+/// How the rows of a key are folded: in the table, and in the branch that completes it, which folds by its own options;
+/// its columns are the same.
+type RulesOfBranches = (Option<Arc<MergeRules>>, Option<Arc<MergeRules>>);
+
+fn rules_of(pin: &Pin) -> Result<RulesOfBranches> {
+    if !pin.schema.is_primary_key_table() {
+        return Ok((None, None));
+    }
+    let rules = |of: &Pin| {
+        let found = MergeRules::try_new(&pin.schema, &of.options);
+        found.map(Arc::new).map_err(|error| error.with_context("table", of.table.name()))
+    };
+    let other = pin.fallback.as_ref().or(pin.primary.as_ref());
+    Ok((Some(rules(pin)?), other.map(|other| rules(other)).transpose()?))
+}
+
+/// Refuses, before anything is opened, what a read of `columns` of these sections would refuse: merge options that
+/// contradict the schema, columns whose aggregate function is not known.
+pub fn check_rules<'a>(
+    pin: &Pin,
+    columns: &[ReadColumn],
+    keep_deletes: bool,
+    sections: impl IntoIterator<Item = (Option<&'a str>, &'a Section)>,
+) -> Result<()> {
+    let mut sections = sections.into_iter().peekable();
+    if sections.peek().is_none() {
+        return Ok(());
+    }
+    let (rules, branch_rules) = rules_of(pin)?;
+    let projection: Vec<usize> = columns.iter().filter_map(|column| column.field()).collect();
+    let merged: BTreeSet<bool> = sections
+        .filter(|(_, section)| is_merged(section, keep_deletes))
+        .map(|(branch, _)| branch.is_some() && branch_rules.is_some())
+        .collect();
+    for of_branch in merged {
+        let rules = if of_branch { &branch_rules } else { &rules };
+        if let Some(rules) = rules {
+            rules.required_columns(&projection).map_err(|error| error.with_context("table", pin.table.name()))?;
+        }
+    }
+    Ok(())
 }
 
 /// Arrow schema of `columns`.

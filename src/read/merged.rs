@@ -75,14 +75,7 @@ struct SectionMerge {
 impl SectionMerge {
     fn new(context: &Arc<ReadContext>, handle: &Arc<SectionHandle>, part: Option<PartRows>) -> Result<Self> {
         let rules = Arc::clone(context.rules(handle)?);
-        let projection: Vec<usize> = context
-            .columns
-            .iter()
-            .filter_map(|column| match column {
-                ReadColumn::Field(index) => Some(*index),
-                _ => None,
-            })
-            .collect();
+        let projection: Vec<usize> = context.columns.iter().filter_map(|column| column.field()).collect();
         let required = rules.required_columns(&projection)?;
         let mut columns: Vec<ReadColumn> = required.iter().map(|index| ReadColumn::Field(*index)).collect();
         columns.extend([ReadColumn::SequenceNumber, ReadColumn::ValueKind]);

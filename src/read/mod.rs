@@ -33,8 +33,8 @@ mod selection;
 mod streamed;
 mod stretch;
 
-pub use context::{ReadCaches, ReadColumn, ReadContext, ReadCounters, ReadOptions, SectionHandle};
+pub use context::{ReadCaches, ReadColumn, ReadContext, ReadCounters, ReadOptions, SectionHandle, check_rules};
 pub use merged::part;
 pub use parts::SectionPart;
-pub use section::{RowStream, constant_rows, file, is_merged, live_mask, section};
+pub use section::{RowStream, constant_rows, file, is_merged, is_told, live_mask, section};
 pub use selection::selection;

@@ -14,7 +14,8 @@ use super::deletion::{live_rows, physical_rows};
 use super::merged::merged;
 use super::selection::selection;
 use crate::error::{Error, Result};
-use crate::scan::{PlannedFile, Section, SectionClass};
+use crate::scan::{PlannedFile, ScanKind, Section, SectionClass};
+use crate::snapshot::Pin;
 use crate::spec::arrow_types::{arrow_type, datum_to_scalar};
 
 /// Batches of the columns asked for.
@@ -52,8 +53,9 @@ pub fn file(context: &Arc<ReadContext>, handle: &Arc<SectionHandle>, run: usize,
     stream::once(async move {
         let planned = handle.file(run, at)?;
         let live = live_of(&context, &handle, planned, run, at).await?;
-        let drop_retracts = must_drop_retracts(&context, handle.section.class);
-        if !drop_retracts && is_constant(&context) {
+        let class = handle.section.class;
+        let drop_retracts = must_drop_retracts(&context, class);
+        if !drop_retracts && is_constant(&context.pin, &context.columns) {
             return constant_rows(&context, planned, live.map(|live| live.count_set_bits()));
         }
         let read = FileRead {
@@ -123,15 +125,25 @@ async fn added_rows(
 }
 
 fn must_drop_retracts(context: &ReadContext, class: SectionClass) -> bool {
-    if context.keep_deletes || !context.has_kinds() {
+    drops_retracts(&context.pin, context.kind, context.keep_deletes, class)
+}
+
+fn drops_retracts(pin: &Pin, kind: ScanKind, keep_deletes: bool, class: SectionClass) -> bool {
+    if keep_deletes || !pin.schema.is_primary_key_table() {
         return false;
     }
     match class {
         SectionClass::KindOnly => true,
         // files of a change read hold whatever was written
-        SectionClass::Raw => context.kind.is_unmerged(),
+        SectionClass::Raw => kind.is_unmerged(),
         SectionClass::Select | SectionClass::Combine => false,
     }
+}
+
+/// Whether the rows of a section's files are known without opening one: every row stands for itself, and all `columns`
+/// are told by the manifest entries.
+pub fn is_told(pin: &Pin, kind: ScanKind, keep_deletes: bool, columns: &[ReadColumn], class: SectionClass) -> bool {
+    !class.is_merge() && !drops_retracts(pin, kind, keep_deletes, class) && is_constant(pin, columns)
 }
 
 async fn live_of(
@@ -166,11 +178,11 @@ fn with_index_rows(file: &PlannedFile, live: Option<BooleanBuffer>) -> Result<Op
 }
 
 /// Whether all columns asked for are known without opening a file.
-fn is_constant(context: &ReadContext) -> bool {
-    let Ok(partition) = context.pin.schema.partition_indices() else { return false };
-    context.columns.iter().all(|column| match column {
+fn is_constant(pin: &Pin, columns: &[ReadColumn]) -> bool {
+    let Ok(partition) = pin.schema.partition_indices() else { return false };
+    columns.iter().all(|column| match column {
         ReadColumn::Field(index) => partition.contains(index),
-        ReadColumn::ValueKind => !context.has_kinds(),
+        ReadColumn::ValueKind => !pin.schema.is_primary_key_table(),
         ReadColumn::SequenceNumber | ReadColumn::RowId => false,
     })
 }

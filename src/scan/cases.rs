@@ -495,6 +495,55 @@ async fn manifests_are_pruned_by_partition_read_once_and_explained_in_full() {
     assert!(explained.decisions.iter().all(|d| d.kept || d.rule == "partition does not meet day >= 8"));
 }
 
+/// Twenty keys, each in a manifest of its own.
+async fn twenty_keys(count: &str) -> (Fixture, Arc<Pin>) {
+    let spec = TableSpec::new(&[("id", "INT NOT NULL"), ("v", "INT")]).primary_key(&["id"]).option("bucket", count);
+    let mut fixture = Fixture::new(spec);
+    let whole: Vec<Value> = (0..20).map(|id| json!({"id": id, "v": id})).collect();
+    for row in whole {
+        fixture.table.append(&[row]).unwrap();
+    }
+    let pin = fixture.pin(PinRequest::Latest).await;
+    (fixture, pin)
+}
+
+/// Rows by id are one bucket's: the other manifests are not even read.
+#[tokio::test]
+async fn manifests_are_pruned_by_the_buckets_of_the_keys_asked_for() {
+    let (fixture, pin) = twenty_keys("4").await;
+    let env = ScanEnv::default();
+    for id in 0..20 {
+        let request = ScanRequest { filters: vec![col("id").eq(lit(id))], ..ScanRequest::default() };
+        let found = plan(&pin, &request, &env).await.unwrap();
+        assert!(found.stages.manifests_pruned > 5, "{:?}", found.stages);
+        assert_eq!(count(&found), 1, "{:?}", found.stages);
+    }
+    drop(fixture);
+}
+
+/// After the buckets were rescaled, a key is looked for in its bucket under the old count and under the new one: a file
+/// of the old count whose removal is written down under the new one must not come back.
+#[tokio::test]
+async fn manifests_of_several_bucket_counts_are_pruned_by_all_of_them() {
+    let (mut fixture, _) = twenty_keys("2").await;
+    fixture.table.alter(&SchemaChange::Set("bucket", "8")).unwrap();
+    let mut rest = fixture.table.live_files().unwrap();
+    // removed one by one, in manifests of their own, with the bucket count of the day
+    for entry in &mut rest {
+        entry.kind = crate::spec::FileKind::Delete;
+        entry.total_buckets = 8;
+        fixture.table.commit().entry(entry.clone()).publish().unwrap();
+    }
+    fixture.table.append(&[json!({"id": 7, "v": 70})]).unwrap();
+    let pin = fixture.pin(PinRequest::Latest).await;
+    let env = ScanEnv::default();
+    for id in 0..20 {
+        let request = ScanRequest { filters: vec![col("id").eq(lit(id))], ..ScanRequest::default() };
+        let found = plan(&pin, &request, &env).await.unwrap();
+        assert_eq!(count(&found), usize::from(id == 7), "{id}: {:?}", found.stages);
+    }
+}
+
 #[tokio::test]
 async fn buckets_are_pruned_by_each_entrys_own_count() {
     let spec = TableSpec::new(&[("id", "INT NOT NULL"), ("v", "INT")]).primary_key(&["id"]).option("bucket", "2");

@@ -1,39 +1,102 @@
 //! Files whose columns are spread over several files, and branches whose schemas grew apart.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::live::Live;
+use super::plan::Stage;
 use crate::error::{Error, Result};
 use crate::snapshot::{Pin, Table};
 use crate::spec::options::{ChangelogProducer, MergeEngine};
 use crate::spec::{CoreOptions, TableSchema};
 
-/// Refuses files of an append table whose rows are only whole together with other files.
+/// What is read of an append table, as far as its files may hold columns apart.
+pub(crate) struct Wanted<'a> {
+    /// Schema the rows are read with.
+    pub(crate) schema: &'a TableSchema,
+    /// Options of the table.
+    pub(crate) options: &'a CoreOptions,
+    /// Columns that are read or filtered by, by their place in the schema; None: all.
+    pub(crate) columns: Option<&'a BTreeSet<usize>>,
+}
+
+impl Wanted<'_> {
+    /// Whether nothing is wanted of a file that holds columns of its own.
+    fn nothing_of(&self, file: &Live) -> bool {
+        let (Some(columns), Some(held)) = (self.columns, &file.entry.file.write_cols) else { return false };
+        let schema = file.schema.as_deref().unwrap_or(self.schema);
+        held.iter().all(|name| {
+            // a column that was dropped meanwhile is wanted by nobody
+            let Some(index) = schema.field_index(name) else { return false };
+            let id = schema.fields.get(index).map(|field| field.id);
+            let now = self.schema.fields.iter().position(|field| Some(field.id) == id);
+            now.is_none_or(|now| !columns.contains(&now))
+        })
+    }
+
+    /// The option that keeps columns in files of this kind.
+    fn option(&self, kind: &str) -> &'static str {
+        let candidates: &[&str] = match kind {
+            "vector" => &["vector-field", "vector.file.format"],
+            _ => &["blob-field", "blob-descriptor-field", "blob-view-field"],
+        };
+        candidates.iter().copied().find(|name| self.options.raw.contains_key(*name)).unwrap_or("data-evolution.enabled")
+    }
+}
+
+/// The kind of a file that holds one column of rows whose other columns are in another file.
+fn side_kind(name: &str) -> Option<&str> {
+    name.split('.').skip(1).find(|part| matches!(*part, "blob" | "vector"))
+}
+
+/// Drops files that hold only columns nobody wants, and refuses files of an append table whose rows are only whole
+/// together with other files.
 ///
 /// Files that cover the same row ids hold different columns of the same rows; read one by one they would double the
-/// rows. A file that covers its row ids alone is whole: columns it does not hold are null.
-pub(crate) fn check(live: &[Live]) -> Result<()> {
-    let mut ranges: Vec<(i64, i64, &str)> = Vec::new();
-    for file in live.iter().filter(|file| file.is_kept()) {
+/// rows. A file that covers its row ids alone is whole: columns it does not hold are null. The `.blob` and `.vector` files
+/// beside it add columns, no rows: without those columns it is read alone.
+pub(crate) fn check(live: &mut [Live], wanted: &Wanted<'_>) -> Result<()> {
+    let mut ranges: Vec<(i64, i64, String)> = Vec::new();
+    let mut sides: Vec<(usize, Option<(i64, i64)>)> = Vec::new();
+    for (number, file) in live.iter().enumerate().filter(|(_, file)| file.is_kept()) {
         let meta = &file.entry.file;
-        let mut parts = meta.file_name.split('.').skip(1);
-        if let Some(part) = parts.find(|part| matches!(*part, "blob" | "vector")) {
-            return Err(Error::unsupported(format!("columns are kept in a .{part} file of their own"))
-                .with_code("ColumnFile")
-                .with_context("file", &meta.file_name)
-                .with_hint("read a snapshot or partition without such files"));
-        }
-        let Some(first) = meta.first_row_id else { continue };
-        if meta.row_count > 0 {
-            ranges.push((first, first.saturating_add(meta.row_count - 1), &meta.file_name));
+        let rows = meta.first_row_id.map(|first| (first, first.saturating_add(meta.row_count - 1)));
+        if let Some(kind) = side_kind(&meta.file_name) {
+            if !wanted.nothing_of(file) {
+                let columns = meta.write_cols.clone().unwrap_or_default().join(", ");
+                return Err(Error::unsupported(format!("columns are kept in a .{kind} file of their own"))
+                    .with_code("ColumnFile")
+                    .with_context("option", wanted.option(kind))
+                    .with_context("column", columns)
+                    .with_context("file", &meta.file_name)
+                    .with_hint("name the columns that are wanted, without those of such files"));
+            }
+            sides.push((number, rows));
+        } else if let Some((first, last)) = rows.filter(|_| meta.row_count > 0) {
+            ranges.push((first, last, meta.file_name.clone()));
         }
     }
     ranges.sort_unstable();
+    let rule: Arc<str> = "it holds only columns that are not asked for".into();
+    for (number, rows) in sides {
+        let Some(file) = live.get_mut(number) else { continue };
+        // rows that no plain file has would be lost with it
+        let covered = rows.is_some_and(|(first, last)| {
+            let at = ranges.partition_point(|(start, _, _)| *start <= first);
+            at.checked_sub(1).and_then(|at| ranges.get(at)).is_some_and(|(_, end, _)| last <= *end)
+        });
+        if !covered {
+            return Err(Error::corrupt("a file holds columns of rows that no other file has")
+                .with_code("ColumnFile")
+                .with_context("file", &file.entry.file.file_name)
+                .with_hint("read a snapshot or partition without it"));
+        }
+        file.drop_for(Stage::Column, &rule);
+    }
     let mut end: Option<(i64, &str)> = None;
-    for (first, last, name) in ranges {
+    for (first, last, name) in &ranges {
         if let Some((before, other)) = end
-            && first <= before
+            && *first <= before
         {
             return Err(Error::unsupported(
                 "the columns of some rows are spread over several files (data-evolution.enabled)",
@@ -43,8 +106,8 @@ pub(crate) fn check(live: &[Live]) -> Result<()> {
             .with_context("file", format!("{other}, {name}"))
             .with_hint("read a snapshot from before the columns were rewritten"));
         }
-        if end.is_none_or(|(before, _)| last > before) {
-            end = Some((last, name));
+        if end.is_none_or(|(before, _)| *last > before) {
+            end = Some((*last, name.as_str()));
         }
     }
     Ok(())

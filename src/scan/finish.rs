@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::plan::{ScanPlan, Section, SectionClass, Stage, Unit};
-use super::planner::Planner;
+use super::planner::{Considered, Planner};
 use crate::snapshot::Pin;
 
 impl Planner<'_> {
@@ -34,7 +34,7 @@ impl Planner<'_> {
         let limit_rule: Arc<str> = "the limit is reached without it".into();
         let decisions = std::mem::take(&mut self.considered)
             .into_iter()
-            .map(|(mut file, kept)| {
+            .map(|Considered { mut file, kept, from }| {
                 let partition = self.partitions.values(file.partition);
                 let kept = kept.filter(|kept| {
                     let name = (kept.unit, file.entry.file.file_name.clone());
@@ -47,7 +47,7 @@ impl Planner<'_> {
                     let section = numbers.get(&(kept.unit, kept.section)).copied().unwrap_or(0);
                     (section, kept.class, kept.rule.as_ref())
                 });
-                file.decision(partition, shown)
+                file.decision(partition, from, shown)
             })
             .collect();
         let mut slots: Vec<Option<Unit>> = std::mem::take(&mut self.units).into_iter().map(Some).collect();

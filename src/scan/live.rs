@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::clean::is_clean;
 use super::partitions::PartitionId;
 use super::plan::{FileDecision, FileRead, Stage};
+use super::planner::Origin;
 use super::stats::{widen, widens};
 use crate::error::{Error, Result};
 use crate::spec::{BinaryRow, DataType, Datum, ManifestEntry, SnapshotId, TableSchema};
@@ -50,6 +51,7 @@ impl Live {
     pub(crate) fn decision(
         &self,
         partition: Arc<[Datum]>,
+        from: Origin,
         kept: Option<(usize, super::plan::SectionClass, &str)>,
     ) -> FileDecision {
         let file = &self.entry.file;
@@ -71,6 +73,8 @@ impl Live {
             min_sequence: file.min_sequence_number,
             max_sequence: file.max_sequence_number,
             kept: kept.is_some(),
+            branch: from.branch,
+            snapshot: from.snapshot,
             section,
             read,
             rule,

@@ -57,6 +57,8 @@ impl ScanKind {
 pub struct ScanRequest {
     /// Conditions that all hold for the rows wanted, over the table's columns, types already coerced.
     pub filters: Vec<Expr>,
+    /// Columns of the schema that are read, by their place there, those that filters use among them; None: all.
+    pub columns: Option<Vec<usize>>,
     /// Any so many rows are enough. Honoured only where counts are proven.
     pub limit: Option<usize>,
     /// What is read.
@@ -217,6 +219,8 @@ pub enum Stage {
     Level,
     /// The filter's keys are in other buckets, or one bucket was asked for.
     Bucket,
+    /// It holds only columns that are not read.
+    Column,
     /// Its keys do not meet the filter.
     Key,
     /// Its values do not meet the filter.
@@ -238,6 +242,7 @@ impl Stage {
             Self::Partition => &mut stages.by_partition,
             Self::Level => &mut stages.by_level,
             Self::Bucket => &mut stages.by_bucket,
+            Self::Column => &mut stages.by_column,
             Self::Key => &mut stages.by_key,
             Self::Value => &mut stages.by_value,
             Self::Index => &mut stages.by_index,
@@ -284,6 +289,10 @@ pub struct FileDecision {
     pub max_sequence: i64,
     /// Whether the file is read.
     pub kept: bool,
+    /// Branch it comes from, when that is not the one asked for.
+    pub branch: Option<String>,
+    /// The snapshot it belongs to: of that branch, or of the table; for changes, the one that brought it.
+    pub snapshot: Option<SnapshotId>,
     /// Number of its section within the plan, when kept.
     pub section: Option<usize>,
     /// How it is read.
@@ -316,6 +325,8 @@ pub struct Stages {
     pub by_bucket: u64,
     /// Files hidden by level (level 0, or below the top level).
     pub by_level: u64,
+    /// Files left out because they hold only columns that are not read.
+    pub by_column: u64,
     /// Files left out by key statistics.
     pub by_key: u64,
     /// Files left out by value statistics.

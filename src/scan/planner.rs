@@ -4,11 +4,12 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
+use datafusion::logical_expr::Expr;
 use futures::StreamExt;
 use futures::stream;
 
 use super::bucket::BucketKey;
-use super::evolution;
+use super::evolution::{self, Wanted};
 use super::filters::{Conjunct, Filters, Reach};
 use super::incremental::ChangeList;
 use super::index::{ask, index_predicate};
@@ -51,7 +52,22 @@ pub(crate) struct Planner<'a> {
     pub(super) notices: Vec<String>,
     pub(super) units: Vec<Unit>,
     /// Files considered, with the section of those kept.
-    pub(super) considered: Vec<(Live, Option<Kept>)>,
+    pub(super) considered: Vec<Considered>,
+}
+
+/// A file considered, for an explanation.
+pub(super) struct Considered {
+    pub(super) file: Live,
+    pub(super) kept: Option<Kept>,
+    pub(super) from: Origin,
+}
+
+/// Where a file comes from.
+pub(crate) struct Origin {
+    /// The branch, when it is not the one asked for.
+    pub(crate) branch: Option<String>,
+    /// The snapshot.
+    pub(crate) snapshot: Option<SnapshotId>,
 }
 
 /// Where a kept file ended.
@@ -127,7 +143,7 @@ impl<'a> Planner<'a> {
         if keyed {
             self.load_keys(&table, &mut live)?;
         } else {
-            evolution::check(&live).map_err(|error| error.with_context("table", table.name()))?;
+            self.check_columns(pin, &mut live).map_err(|error| error.with_context("table", table.name()))?;
         }
         let unmerged = self.request.kind.is_unmerged();
         if keyed {
@@ -155,8 +171,20 @@ impl<'a> Planner<'a> {
         if !unmerged && pin.options.file_index_read_enabled {
             self.ask_indexes(pin, &mut live, &buckets, &mut planned, &verdicts).await?;
         }
-        self.assemble(source.branch, live, buckets, planned);
+        let snapshot = pin.snapshot.as_ref().map(|snapshot| snapshot.id);
+        self.assemble(Origin { branch: source.branch, snapshot }, live, buckets, planned);
         Ok(present)
+    }
+
+    /// Drops files that hold only columns nobody asked for; refuses rows that are spread over several files.
+    fn check_columns(&self, pin: &Arc<Pin>, live: &mut [Live]) -> Result<()> {
+        let columns: Option<BTreeSet<usize>> = self.request.columns.as_ref().map(|columns| {
+            let filtered = self.request.filters.iter().flat_map(Expr::column_refs);
+            let filtered = filtered.filter_map(|column| self.schema.field_index(&column.name));
+            columns.iter().copied().chain(filtered).collect()
+        });
+        let wanted = Wanted { schema: &self.schema, options: &pin.options, columns: columns.as_ref() };
+        evolution::check(live, &wanted)
     }
 
     /// Reads the manifests of the pinned snapshot and folds them.
@@ -207,7 +235,9 @@ impl<'a> Planner<'a> {
         metas: Vec<ManifestFileMeta>,
     ) -> Result<Vec<Manifest>> {
         self.stages.manifests += metas.len() as u64;
-        let mut filter = ManifestFilter::try_new(&self.filters, &self.schema, &pin.options, self.request.kind)?;
+        let buckets = if self.alone { self.wanted_buckets(pin, table, &metas).await? } else { None };
+        let mut filter =
+            ManifestFilter::try_new(&self.filters, &self.schema, &pin.options, self.request.kind, buckets)?;
         if !self.alone {
             filter = filter.of_all_partitions();
         }
@@ -225,6 +255,37 @@ impl<'a> Planner<'a> {
         self.stages.manifests_cached += read.cached;
         self.stages.entries += read.manifests.iter().map(|manifest| manifest.len() as u64).sum::<u64>();
         Ok(read.manifests)
+    }
+
+    /// The buckets that can hold the keys asked for, under every bucket count that the manifests tell; None where one does
+    /// not tell it, or where keys may have been hashed as another type. See `ranges` for why.
+    async fn wanted_buckets(
+        &self,
+        pin: &Arc<Pin>,
+        table: &Arc<Table>,
+        metas: &[ManifestFileMeta],
+    ) -> Result<Option<BTreeSet<i32>>> {
+        let counts: Option<BTreeSet<i32>> =
+            metas.iter().map(|meta| meta.total_buckets.filter(|count| *count > 0)).collect();
+        let newest = metas.iter().map(|meta| meta.schema_id).max();
+        let (Some(counts), Some(newest)) = (counts, newest) else { return Ok(None) };
+        let Some(key) = BucketKey::try_new(&self.schema, &pin.options)? else { return Ok(None) };
+        let Some(keys) = key.keys(&self.filters.on_rows(), &|_| None) else { return Ok(None) };
+        let mut wanted = BTreeSet::new();
+        for count in counts {
+            match key.buckets(&keys, count)? {
+                Some(buckets) => wanted.extend(buckets),
+                None => return Ok(None),
+            }
+        }
+        // a manifest that was rewritten holds entries of older schemas than its own: any so far may be theirs
+        if newest > pin.schema.id || pin.schema.id.0 >= SCHEMAS_LOOKED_AT {
+            return Ok(None);
+        }
+        let ids = (0..=pin.schema.id.0).map(SchemaId).collect();
+        let Ok(schemas) = self.schemas(pin, table, ids).await else { return Ok(None) };
+        let same = schemas.values().all(|schema| key.same_types(&self.schema, schema));
+        Ok(same.then_some(wanted))
     }
 
     /// Evaluates the conditions on partitions, exactly, on the partitions there are.
@@ -266,9 +327,34 @@ impl<'a> Planner<'a> {
             .collect())
     }
 
+    /// Schemas of the files that remain; of all files when they are to be shown. What only the others have may be gone
+    /// or refused: they are shown without.
     async fn load_schemas(&self, pin: &Arc<Pin>, table: &Arc<Table>, live: &mut [Live]) -> Result<()> {
-        let ids: BTreeSet<SchemaId> =
-            live.iter().filter(|file| file.is_kept()).map(|file| file.entry.file.schema_id).collect();
+        let ids_of = |files: &[Live], kept: bool| -> BTreeSet<SchemaId> {
+            files.iter().filter(|file| file.is_kept() == kept).map(|file| file.entry.file.schema_id).collect()
+        };
+        let mut schemas = self.schemas(pin, table, ids_of(live, true)).await?;
+        if self.request.explain {
+            for id in ids_of(live, false) {
+                if !schemas.contains_key(&id)
+                    && let Ok(found) = self.schemas(pin, table, BTreeSet::from([id])).await
+                {
+                    schemas.extend(found);
+                }
+            }
+        }
+        for file in live.iter_mut() {
+            file.schema = schemas.get(&file.entry.file.schema_id).map(Arc::clone);
+        }
+        Ok(())
+    }
+
+    async fn schemas(
+        &self,
+        pin: &Arc<Pin>,
+        table: &Arc<Table>,
+        ids: BTreeSet<SchemaId>,
+    ) -> Result<HashMap<SchemaId, Arc<TableSchema>>> {
         let mut schemas: HashMap<SchemaId, Arc<TableSchema>> = HashMap::new();
         let mut reads = stream::iter(ids.into_iter().map(|id| {
             let (pin, table) = (Arc::clone(pin), Arc::clone(table));
@@ -282,10 +368,7 @@ impl<'a> Planner<'a> {
             let (id, schema) = read?;
             schemas.insert(id, evolution::aligned(schema, &pin.schema, &self.schema, table)?);
         }
-        for file in live.iter_mut().filter(|file| file.is_kept()) {
-            file.schema = schemas.get(&file.entry.file.schema_id).map(Arc::clone);
-        }
-        Ok(())
+        Ok(schemas)
     }
 
     /// Key ranges of the files that remain; of all files whose schema is known when they are to be shown.
@@ -297,9 +380,15 @@ impl<'a> Planner<'a> {
                 Entry::Occupied(known) => Ok(known.into_mut()),
                 Entry::Vacant(slot) => KeyLayout::try_new(schema, &self.schema).map(|layout| slot.insert(layout)),
             };
-            file.keys = found.and_then(|layout| layout.range(&file.entry)).map_err(|error| {
+            let keys = found.and_then(|layout| layout.range(&file.entry)).map_err(|error| {
                 error.with_context("table", table.name()).with_context("file", &file.entry.file.file_name)
-            })?;
+            });
+            match keys {
+                Ok(keys) => file.keys = keys,
+                // a file that is not read cannot fail the plan
+                Err(_) if !file.is_kept() => {}
+                Err(error) => return Err(error),
+            }
         }
         Ok(())
     }
@@ -579,7 +668,8 @@ impl<'a> Planner<'a> {
     }
 
     /// Turns drafts into units.
-    fn assemble(&mut self, branch: Option<String>, live: Vec<Live>, buckets: Vec<BucketDraft>, planned: Planned) {
+    fn assemble(&mut self, from: Origin, live: Vec<Live>, buckets: Vec<BucketDraft>, planned: Planned) {
+        let Origin { branch, snapshot } = from;
         let planned: Vec<Option<Arc<PlannedFile>>> = planned.into_iter().map(|file| file.map(Arc::new)).collect();
         let found = |number: usize| planned.get(number).and_then(Option::as_ref);
         let mut kept: HashMap<usize, Kept> = HashMap::new();
@@ -636,11 +726,15 @@ impl<'a> Planner<'a> {
             }
             if self.request.explain {
                 let place = kept.remove(&number);
-                self.considered.push((file, place));
+                let from = Origin { branch: branch.clone(), snapshot: file.snapshot.or(snapshot) };
+                self.considered.push(Considered { file, kept: place, from });
             }
         }
     }
 }
+
+/// Schemas read, at most, to know how keys were hashed.
+const SCHEMAS_LOOKED_AT: i64 = 32;
 
 /// The files kept so far, by number.
 type Planned = Vec<Option<PlannedFile>>;

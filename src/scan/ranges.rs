@@ -1,7 +1,17 @@
 //! Which manifests a plan reads, by the ranges their list names: partitions, buckets, levels.
 //!
 //! Partition, bucket and level are part of a file's identity, so a manifest left out takes ADD and DELETE of the same
-//! file with it.
+//! file with it. Only where a branch completes another, buckets and levels decide nothing here: what is read of a partition
+//! there, files of other buckets included, decides whose rows it gives.
+//!
+//! A filter on the bucket key names buckets only together with a bucket count, and that is each entry's own: partitions are
+//! rescaled one by one, and a manifest may hold entries from before and after. So its buckets decide about a manifest only
+//! where every manifest of the read tells the count of its entries (`_TOTAL_BUCKETS`, which newer writers put down when
+//! it is the same for all); then a manifest is left out when the filter's keys are in none of its buckets under *any* of
+//! these counts. Under its own count alone would not do: writers differ in the count they put on a DELETE, and a file
+//! whose DELETE is left out, but not its ADD, would come back to life.
+
+use std::collections::BTreeSet;
 
 use super::condition::{Condition, Conditions};
 use super::filters::{Filters, Reach};
@@ -18,14 +28,18 @@ pub(crate) struct ManifestFilter<'a> {
     partition: Vec<Pruner>,
     bucket: Option<i32>,
     level: Option<i32>,
+    /// Buckets that can hold the keys asked for, under every bucket count there is.
+    buckets: Option<BTreeSet<i32>>,
 }
 
 impl<'a> ManifestFilter<'a> {
+    /// `buckets`: those that can hold the keys asked for.
     pub(crate) fn try_new(
         filters: &Filters,
         schema: &'a TableSchema,
         options: &CoreOptions,
         kind: ScanKind,
+        buckets: Option<BTreeSet<i32>>,
     ) -> Result<Self> {
         // partition columns judged by their range, like any other column
         let mut conditions = Conditions::by_range(schema);
@@ -38,13 +52,20 @@ impl<'a> ManifestFilter<'a> {
             .filter_map(|condition| Pruner::try_new(&condition, schema))
             .collect();
         let level = (kind == ScanKind::ReadOptimized && schema.is_primary_key_table()).then_some(options.max_level);
-        Ok(Self { schema, partition, bucket: options.scan.bucket, level })
+        Ok(Self { schema, partition, bucket: options.scan.bucket, level, buckets })
+    }
+
+    fn may_hold_buckets(&self, meta: &ManifestFileMeta) -> bool {
+        match (&self.buckets, meta.min_bucket, meta.max_bucket) {
+            (Some(wanted), Some(low), Some(high)) if low <= high => wanted.range(low..=high).next().is_some(),
+            _ => true,
+        }
     }
 
     /// Keeps the manifests of every bucket and level: where another branch gives the partitions that this one lacks, it
     /// must be known which those are.
     pub(crate) fn of_all_partitions(self) -> Self {
-        Self { bucket: None, level: None, ..self }
+        Self { bucket: None, level: None, buckets: None, ..self }
     }
 
     /// For each manifest whether it may name a wanted file.
@@ -58,6 +79,7 @@ impl<'a> ManifestFilter<'a> {
             .map(|meta| {
                 within(self.bucket, meta.min_bucket, meta.max_bucket)
                     && within(self.level, meta.min_level, meta.max_level)
+                    && self.may_hold_buckets(meta)
             })
             .collect();
         if self.partition.is_empty() {

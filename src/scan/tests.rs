@@ -390,9 +390,36 @@ fn parts_of_a_row_in_several_files_are_refused_and_whole_rows_are_read() {
         live.schema = Some(Arc::clone(&schema));
         live
     };
-    let check = |files: &[Live]| super::evolution::check(files).map_err(|error| error.code());
+    let options = crate::spec::CoreOptions::parse(&schema.options).unwrap();
+    let reading = |files: &[Live], columns: Option<&std::collections::BTreeSet<usize>>| {
+        let wanted = super::evolution::Wanted { schema: &schema, options: &options, columns };
+        let mut files = files.to_vec();
+        let kept = super::evolution::check(&mut files, &wanted).map_err(|error| error.code());
+        kept.map(|()| files.iter().filter(|file| file.is_kept()).count())
+    };
+    let check = |files: &[Live]| reading(files, None).map(|_| ());
     assert_eq!(check(&[spread(0, 10, "a.parquet"), spread(10, 5, "b.parquet")]), Ok(()));
     assert_eq!(check(&[spread(0, 10, "a.parquet"), spread(0, 10, "b.parquet")]), Err("DataEvolution"));
     assert_eq!(check(&[spread(5, 10, "a.parquet"), spread(0, 6, "b.parquet")]), Err("DataEvolution"));
     assert_eq!(check(&[spread(0, 10, "a.blob")]), Err("ColumnFile"));
+    // a file of one column is left out when that column is not read, and only beside the file of the other columns
+    let column = |first: i64, rows: i64, name: &str, of: &[&str]| {
+        let mut live = spread(first, rows, name);
+        let mut entry = ManifestEntry::clone(&live.entry);
+        entry.file.write_cols = Some(of.iter().map(|name| (*name).to_string()).collect());
+        live.entry = Arc::new(entry);
+        live
+    };
+    let (none, id) = (std::collections::BTreeSet::new(), std::collections::BTreeSet::from([0]));
+    let plain = spread(0, 10, "a.parquet");
+    for name in ["b.blob", "b.vector.parquet"] {
+        let files = [plain.clone(), column(0, 4, name, &["id"]), column(4, 6, name, &["id"])];
+        assert_eq!(reading(&files, Some(&none)), Ok(1), "{name}");
+        assert_eq!(reading(&files, Some(&id)), Err("ColumnFile"), "{name}");
+        assert_eq!(reading(&files, None), Err("ColumnFile"), "{name}");
+    }
+    let unknown = [plain.clone(), column(0, 10, "b.blob", &["gone"])];
+    assert_eq!(reading(&unknown, Some(&none)), Err("ColumnFile"), "a column nobody knows");
+    let more = [plain, column(5, 10, "b.blob", &["id"])];
+    assert_eq!(reading(&more, Some(&none)), Err("ColumnFile"), "rows of no other file");
 }

@@ -51,6 +51,8 @@ pub struct ManifestFileMeta {
     pub min_row_id: Option<i64>,
     /// Largest row id.
     pub max_row_id: Option<i64>,
+    /// Bucket count of every entry, where the writer tells it and all entries have the same.
+    pub total_buckets: Option<i32>,
 }
 
 impl ManifestFileMeta {

@@ -4,6 +4,7 @@ mod hints;
 mod names;
 mod one_pin;
 mod pins;
+mod refusals;
 mod system_tables;
 mod views;
 

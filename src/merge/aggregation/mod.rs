@@ -49,6 +49,18 @@ pub(super) struct Spec<'a> {
     name: &'a str,
 }
 
+/// The option that gives every column its function which has none of its own.
+pub(super) const DEFAULT_FUNCTION: &str = "fields.default-aggregate-function";
+
+/// The option that names the function of `column`, or would: the function may also be the engine's own choice.
+pub(super) fn function_option(column: &str, options: &BTreeMap<String, String>) -> String {
+    let own = format!("fields.{column}.aggregate-function");
+    if !options.contains_key(&own) && options.contains_key(DEFAULT_FUNCTION) {
+        return DEFAULT_FUNCTION.to_string();
+    }
+    own
+}
+
 impl Spec<'_> {
     fn key(&self, suffix: &str) -> String {
         format!("fields.{}.{suffix}", self.field.name)
@@ -76,6 +88,7 @@ impl Spec<'_> {
         Error::invalid(format!("aggregate function `{}` takes {wanted}, not {:?}", self.name, self.field.data_type()))
             .with_code("AggregateType")
             .with_context("column", &self.field.name)
+            .with_context("option", function_option(&self.field.name, self.options))
     }
 
     /// An option of the column is wrong.
@@ -117,6 +130,8 @@ pub(super) struct Aggregator {
     function: Box<dyn AggregateFunction>,
     name: String,
     column: String,
+    /// The option that names the function.
+    option: String,
     ignore_retract: bool,
 }
 
@@ -129,6 +144,7 @@ impl Aggregator {
             return Err(Error::unsupported(format!("unknown aggregate function `{name}`"))
                 .with_code("AggregateFunctionUnknown")
                 .with_context("column", &field.name)
+                .with_context("option", function_option(&field.name, options))
                 .with_hint(format!("known functions: {}", known.join(", "))));
         };
         let function = match build {
@@ -137,11 +153,18 @@ impl Aggregator {
                 return Err(Error::unsupported(format!("aggregate function `{name}` is not supported: {why}"))
                     .with_code("AggregateFunctionUnsupported")
                     .with_context("column", &field.name)
+                    .with_context("option", function_option(&field.name, options))
                     .with_hint("leave the column out of the query"));
             }
         };
         let ignore_retract = spec.flag("ignore-retract")?;
-        Ok(Self { function, name: name.to_string(), column: field.name.clone(), ignore_retract })
+        Ok(Self {
+            function,
+            name: name.to_string(),
+            column: field.name.clone(),
+            option: function_option(&field.name, options),
+            ignore_retract,
+        })
     }
 
     pub(super) fn ignores_retract(&self) -> bool {
@@ -174,6 +197,7 @@ impl Aggregator {
             Error::unsupported(format!("aggregate function `{}` cannot take back a -U or -D row", self.name))
                 .with_code("RetractUnsupported")
                 .with_context("column", &self.column)
+                .with_context("option", &self.option)
                 .with_hint(format!("set 'fields.{}.ignore-retract' = 'true' on the table to ignore them", self.column))
         })
     }
@@ -189,6 +213,7 @@ impl Keep {
             function: Box::new(Self),
             name: "primary-key".to_string(),
             column: column.to_string(),
+            option: String::new(),
             ignore_retract: false,
         }
     }

@@ -14,6 +14,7 @@ impl FirstRow {
         if !self.ignore_delete && records.iter().any(|record| record.kind.is_retract()) {
             return Err(Error::unsupported("a first-row table cannot merge a -U or -D row")
                 .with_code("RetractUnsupported")
+                .with_context("option", "merge-engine")
                 .with_hint("set 'ignore-delete' = 'true' on the table to skip them"));
         }
         Ok(records.iter().position(|record| !record.kind.is_retract()).map_or(Outcome::Nothing, Outcome::Record))

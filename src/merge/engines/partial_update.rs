@@ -129,6 +129,7 @@ impl PartialUpdate {
         if !self.remove_record_on_delete {
             return Err(Error::unsupported("this partial-update table cannot merge a -U or -D row")
                 .with_code("RetractUnsupported")
+                .with_context("option", "merge-engine")
                 .with_hint(
                     "set 'ignore-delete', 'partial-update.remove-record-on-delete' or sequence groups on the table",
                 ));

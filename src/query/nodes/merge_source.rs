@@ -256,13 +256,16 @@ impl Morselizer for MaskedFiles {
         let Some(reference) = file.extension::<FileRef>().cloned() else {
             return Err(Error::internal("a file of a scan does not say which file of the table it is").into());
         };
-        let location = reference.planned().map_err(DataFusionError::from)?.location.clone();
+        let place = Place {
+            table: self.context.pin.table.name().into(),
+            location: reference.planned().map_err(DataFusionError::from)?.location.clone(),
+        };
         let planner: Box<dyn MorselPlanner> = if reference.is_plain() {
-            self.inner.plan_file(file).map_err(|error| told(error, &location))?
+            self.inner.plan_file(file).map_err(|error| told(error, &place))?
         } else {
             Box::new(Waiting { files: self.clone(), file: Box::new(file), reference })
         };
-        Ok(Box::new(Named { inner: planner, location }))
+        Ok(Box::new(Named { inner: planner, place }))
     }
 }
 
@@ -277,30 +280,37 @@ impl MaskedFiles {
     }
 }
 
+/// Which file of which table is read.
+#[derive(Debug, Clone)]
+struct Place {
+    table: Arc<str>,
+    location: Location,
+}
+
 /// Names the file in what the inner source says of it.
 #[derive(Debug)]
 struct Named<T> {
     inner: T,
-    location: Location,
+    place: Place,
 }
 
 impl MorselPlanner for Named<Box<dyn MorselPlanner>> {
     fn plan(self: Box<Self>) -> DfResult<Option<MorselPlan>> {
-        let Self { inner, location } = *self;
-        let Some(mut plan) = inner.plan().map_err(|error| told(error, &location))? else { return Ok(None) };
-        let named = |inner| -> Box<dyn MorselPlanner> { Box::new(Named { inner, location: location.clone() }) };
+        let Self { inner, place } = *self;
+        let Some(mut plan) = inner.plan().map_err(|error| told(error, &place))? else { return Ok(None) };
+        let named = |inner| -> Box<dyn MorselPlanner> { Box::new(Named { inner, place: place.clone() }) };
         let morsels = plan
             .take_morsels()
             .into_iter()
-            .map(|inner| -> Box<dyn Morsel> { Box::new(Named { inner, location: location.clone() }) })
+            .map(|inner| -> Box<dyn Morsel> { Box::new(Named { inner, place: place.clone() }) })
             .collect();
         let ready = plan.take_ready_planners().into_iter().map(named).collect();
         let mut renamed = MorselPlan::new().with_morsels(morsels).with_planners(ready);
         if let Some(pending) = plan.take_pending_planner() {
-            let location = location.clone();
+            let place = place.clone();
             renamed.set_pending_planner(async move {
-                let inner = pending.into_future().await.map_err(|error| told(error, &location))?;
-                Ok(Box::new(Named { inner, location }) as Box<dyn MorselPlanner>)
+                let inner = pending.into_future().await.map_err(|error| told(error, &place))?;
+                Ok(Box::new(Named { inner, place }) as Box<dyn MorselPlanner>)
             });
         }
         Ok(Some(renamed))
@@ -309,36 +319,38 @@ impl MorselPlanner for Named<Box<dyn MorselPlanner>> {
 
 impl Morsel for Named<Box<dyn Morsel>> {
     fn into_stream(self: Box<Self>) -> BoxStream<'static, DfResult<RecordBatch>> {
-        let Self { inner, location } = *self;
-        let place = location.clone();
-        let batches = inner.into_stream().map_err(move |error| told(error, &place)).boxed();
-        guarded_stream(batches, move |words| damaged(format!("its decoder gave up: {words}"), &location).into())
+        let Self { inner, place } = *self;
+        let named = place.clone();
+        let batches = inner.into_stream().map_err(move |error| told(error, &named)).boxed();
+        guarded_stream(batches, move |words| damaged(format!("its decoder gave up: {words}"), &place).into())
     }
 }
 
 /// An error of reading a file in our words: damage, unless it is ours already or not about the file.
-fn told(error: DataFusionError, location: &Location) -> DataFusionError {
+fn told(error: DataFusionError, place: &Place) -> DataFusionError {
     if !is_parquet(&error) {
         return match error {
             DataFusionError::External(source) if source.is::<Error>() => {
                 let ours = Error::from_datafusion(DataFusionError::External(source));
+                let ours = ours.with_context("table", &place.table);
                 let of_file = matches!(ours.kind(), ErrorKind::Corrupt | ErrorKind::Unsupported);
-                if of_file { ours.with_context("file", location).or_restore().into() } else { ours.into() }
+                if of_file { ours.with_context("file", &place.location).or_restore().into() } else { ours.into() }
             }
             other => other,
         };
     }
     let ours = Error::from_datafusion(error);
     if ours.code() != "Execution" {
-        return ours.into();
+        return ours.with_context("table", &place.table).into();
     }
-    damaged(ours.message(), location).with_source(ours).into()
+    damaged(ours.message(), place).with_source(ours).into()
 }
 
-fn damaged(what: impl fmt::Display, location: &Location) -> Error {
+fn damaged(what: impl fmt::Display, place: &Place) -> Error {
     Error::corrupt(format!("the data file is damaged: {what}"))
         .with_code("DataFileCorrupt")
-        .with_context("file", location)
+        .with_context("table", &place.table)
+        .with_context("file", &place.location)
         .or_restore()
 }
 

@@ -100,6 +100,7 @@ impl LakeReader {
     fn damaged(&self, what: impl std::fmt::Display) -> Error {
         Error::corrupt(format!("the data file is damaged: {what}"))
             .with_code("DataFileCorrupt")
+            .with_context("table", self.pin.table.name())
             .with_context("file", &self.file.location)
             .or_restore()
     }

@@ -22,7 +22,7 @@ use datafusion::physical_plan::{
     ReplaceChildrenOptions, StatisticsArgs,
 };
 use futures::stream::{self, BoxStream};
-use futures::{Stream, StreamExt};
+use futures::{Stream, StreamExt, TryStreamExt};
 
 use super::summary::ScanSummary;
 use crate::error::Result;
@@ -30,7 +30,8 @@ use crate::query::budget::PoolBudget;
 use crate::query::statistics::{UnitFacts, statistics_of};
 use crate::query::view::kinds_as_text;
 use crate::read::{
-    ReadCaches, ReadColumn, ReadContext, ReadCounters, ReadOptions, SectionHandle, SectionPart, file, part, section,
+    ReadCaches, ReadColumn, ReadContext, ReadCounters, ReadOptions, SectionHandle, SectionPart, file, is_told, part,
+    section,
 };
 
 /// One piece of work: rows that one partition of the node gives out.
@@ -140,6 +141,12 @@ impl ReadExec {
     /// Columns given out.
     pub fn columns(&self) -> &Arc<[ReadColumn]> {
         &self.columns
+    }
+
+    /// Whether the rows of an item are known without opening a data file.
+    pub fn is_told(&self, item: &Item) -> bool {
+        let (kind, keep_deletes) = (self.summary.view.scan_kind(), self.summary.view.shows_kinds());
+        is_told(&self.summary.pin, kind, keep_deletes, &self.columns, item.section().section.class)
     }
 
     /// Row counts the statistics stand on.
@@ -320,13 +327,14 @@ fn positions(columns: &[ReadColumn], wanted: ReadColumn) -> Vec<usize> {
 }
 
 fn read_items(context: &Arc<ReadContext>, items: Vec<Item>) -> BoxStream<'static, Result<RecordBatch>> {
-    let context = Arc::clone(context);
+    let (context, named) = (Arc::clone(context), Arc::clone(context));
     stream::iter(items)
         .flat_map(move |item| match item {
             Item::Section(handle) => section(&context, &handle),
             Item::Part { section, part: which } => part(&context, &section, which),
             Item::File { section, run, file: at } => file(&context, &section, run, at),
         })
+        .map_err(move |error| error.with_context("table", named.pin.table.name()))
         .boxed()
 }
 

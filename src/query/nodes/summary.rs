@@ -63,6 +63,7 @@ impl ScanSummary {
             ("partition", stages.by_partition),
             ("bucket", stages.by_bucket),
             ("level", stages.by_level),
+            ("column", stages.by_column),
             ("key", stages.by_key),
             ("value", stages.by_value),
             ("index", stages.by_index),

@@ -36,6 +36,7 @@ const MANIFEST_LIST: Table = Table {
         Field::nullable("_MAX_LEVEL", Kind::Int),
         Field::nullable("_MIN_ROW_ID", Kind::Long),
         Field::nullable("_MAX_ROW_ID", Kind::Long),
+        Field::nullable("_TOTAL_BUCKETS", Kind::Int),
     ],
 };
 
@@ -159,6 +160,7 @@ fn manifest_file(row: &mut Row<'_, '_>) -> Result<ManifestFileMeta> {
         max_level: row.optional_number()?,
         min_row_id: row.optional_number()?,
         max_row_id: row.optional_number()?,
+        total_buckets: row.optional_number()?,
     })
 }
 
@@ -242,6 +244,7 @@ fn manifest_file_values(meta: &ManifestFileMeta) -> Vec<Value<'_>> {
         Value::optional(meta.max_level),
         Value::optional(meta.min_row_id),
         Value::optional(meta.max_row_id),
+        Value::optional(meta.total_buckets),
     ]
 }
 

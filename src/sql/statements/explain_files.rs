@@ -55,8 +55,8 @@ pub(crate) fn rows(reports: &[ScanReport], zone: &SessionZone) -> Result<RecordB
                 Cell::Text(format!("[{}]", texts.join(", ")))
             };
             rows.push(vec![
-                Cell::text(report.pin.table.name()),
-                Cell::opt_long(report.pin.snapshot.as_ref().map(|s| s.id.0)),
+                Cell::text(table_of(&report.pin, decision.branch.as_deref())),
+                Cell::opt_long(decision.snapshot.map(|id| id.0)),
                 Cell::text(&decision.file),
                 Cell::Bool(decision.kept),
                 Cell::text(&decision.rule),
@@ -79,6 +79,13 @@ pub(crate) fn rows(reports: &[ScanReport], zone: &SessionZone) -> Result<RecordB
         }
     }
     cells::batch(&schema(), &rows)
+}
+
+/// The table a file belongs to, as SQL names it: the branch that completes another is one of its own.
+fn table_of(pin: &Pin, branch: Option<&str>) -> String {
+    let other = [&pin.fallback, &pin.primary].into_iter().flatten();
+    let found = other.map(|other| &other.table).find(|table| Some(table.ident().branch.as_str()) == branch);
+    found.unwrap_or(&pin.table).name()
 }
 
 fn key_types(pin: &Arc<Pin>) -> Result<Vec<DataType>> {

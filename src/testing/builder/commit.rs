@@ -497,6 +497,12 @@ impl<'a> Commit<'a> {
             max_level: entries.iter().map(|e| e.file.level).max(),
             min_row_id: None,
             max_row_id: None,
+            total_buckets: match entries {
+                [first, rest @ ..] if rest.iter().all(|e| e.total_buckets == first.total_buckets) => {
+                    Some(first.total_buckets).filter(|total| *total > 0)
+                }
+                _ => None,
+            },
         })
     }
 }

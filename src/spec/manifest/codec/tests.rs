@@ -85,6 +85,7 @@ fn manifest_list_comes_back_and_its_unknown_bounds_stay_unknown() {
         max_level: None,
         min_row_id: None,
         max_row_id: None,
+        total_buckets: None,
     };
     let new = ManifestFileMeta {
         min_bucket: Some(-2),
@@ -93,6 +94,7 @@ fn manifest_list_comes_back_and_its_unknown_bounds_stay_unknown() {
         max_level: Some(5),
         min_row_id: Some(0),
         max_row_id: Some(i64::MAX),
+        total_buckets: Some(12),
         ..old.clone()
     };
     let bytes = encode_manifest_list(&[old.clone(), new.clone()]).unwrap();
@@ -121,6 +123,7 @@ fn list_of_version(version: i64) -> Vec<u8> {
         max_level: None,
         min_row_id: None,
         max_row_id: None,
+        total_buckets: None,
     };
     meta_file::encode(&MANIFEST_LIST, &[meta], values).unwrap()
 }
