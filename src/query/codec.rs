@@ -26,7 +26,7 @@ use super::env::QueryEnv;
 use super::layout::Layout;
 use super::nodes::merge_source::FileRef;
 use super::nodes::read_exec::Item;
-use super::nodes::{MergeSource, ReadExec};
+use super::nodes::{MergeSource, MetadataExec, ReadExec};
 use crate::error::{Error, Result};
 use crate::storage::Storage;
 
@@ -51,6 +51,18 @@ impl LakeCodec {
                 schema: read.schema(),
                 fetch: read.fetch(),
                 partitions: read.partitions().to_vec(),
+                mapping: None,
+                inner: Vec::new(),
+            });
+        }
+        if let Some(answered) = node.downcast_ref::<MetadataExec>() {
+            return pack(&Packed {
+                kind: NodeKind::Metadata,
+                summary: Arc::clone(answered.summary()),
+                columns: Vec::new(),
+                schema: node.schema(),
+                fetch: None,
+                partitions: Vec::new(),
                 mapping: None,
                 inner: Vec::new(),
             });
@@ -90,8 +102,21 @@ impl LakeCodec {
         })
     }
 
-    fn decode(&self, bytes: &[u8], task: &TaskContext) -> Result<Arc<dyn ExecutionPlan>> {
+    fn decode(
+        &self,
+        bytes: &[u8],
+        inputs: &[Arc<dyn ExecutionPlan>],
+        task: &TaskContext,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
         let packed = unpack(bytes, &self.stores)?;
+        match (packed.kind, inputs) {
+            (NodeKind::Metadata, [input]) => {
+                return Ok(Arc::new(MetadataExec::new(packed.summary, Arc::clone(input))));
+            }
+            (NodeKind::Metadata, _) => return Err(Error::corrupt("a node without its input")),
+            (_, []) => {}
+            (_, _) => return Err(Error::corrupt("a scan has no inputs")),
+        }
         let config = task.session_config();
         let layout = Layout {
             summary: packed.summary,
@@ -108,6 +133,7 @@ impl LakeCodec {
             runtime: task.runtime_env(),
         };
         match packed.kind {
+            NodeKind::Metadata => Err(Error::internal("a node without files is no scan")),
             NodeKind::Read => layout.read_node(packed.partitions),
             NodeKind::Parquet => {
                 let mapping = packed.mapping.ok_or_else(|| Error::corrupt("the plan has no mapping of columns"))?;
@@ -199,10 +225,7 @@ impl PhysicalExtensionCodec for LakeCodec {
         task: &TaskContext,
         _converter: &dyn PhysicalProtoConverterExtension,
     ) -> DfResult<Arc<dyn ExecutionPlan>> {
-        if !inputs.is_empty() {
-            return Err(Error::corrupt("a scan has no inputs").into());
-        }
-        self.decode(bytes, task).map_err(DataFusionError::from)
+        self.decode(bytes, inputs, task).map_err(DataFusionError::from)
     }
 
     fn try_encode(

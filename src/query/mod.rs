@@ -11,6 +11,7 @@
 //! | [`work`] | what a plan has to read and has read so far |
 //! | [`statistics`] | what metadata proves about rows |
 //! | [`compared`] | two states that are compared, without what they share |
+//! | `answered` | aggregates that metadata answers, with the pin they were computed on |
 //! | `layout` | sections to plan nodes |
 //! | `mapping` | which Parquet files DataFusion's own source may read |
 //! | `stored` | a column of such a file as the table's type |
@@ -20,6 +21,7 @@
 //! | `codec` | plan nodes as bytes |
 //! | `budget` | the query's memory pool, as the rooms below know it |
 
+mod answered;
 mod budget;
 #[cfg(feature = "codec")]
 pub mod codec;
@@ -39,6 +41,7 @@ pub mod view;
 pub mod work;
 mod yielding;
 
+pub use answered::with_answers;
 pub use budget::PoolBudget;
 pub use compared::Compared;
 pub use env::{QueryEnv, QueryLimits};

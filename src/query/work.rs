@@ -10,7 +10,7 @@ use datafusion::physical_plan::metrics::MetricsSet;
 
 use super::nodes::merge_source::FileRef;
 use super::nodes::read_exec::Item;
-use super::nodes::{MergeSource, ReadExec, ScanSummary};
+use super::nodes::{MergeSource, MetadataExec, ReadExec, ScanSummary};
 use super::yielding::multiplies;
 use crate::scan::PlannedFile;
 
@@ -47,7 +47,7 @@ impl Work {
         self.rows_read += metrics.output_rows().map_or(0, |rows| rows as u64);
         if let Some(node) = leaf.downcast_ref::<ReadExec>() {
             let before = self.files;
-            for item in node.partitions().iter().flatten() {
+            for item in node.partitions().iter().flatten().filter(|item| !node.is_told(item)) {
                 match item {
                     Item::Section(handle) => handle.section.files().for_each(|file| self.add_file(file)),
                     // all parts of a section read of the same files: the first stands for them
@@ -110,19 +110,37 @@ impl Work {
 
 /// The scans of a plan, each once however many nodes it became.
 pub fn scans(plan: &Arc<dyn ExecutionPlan>) -> Vec<Arc<ScanSummary>> {
-    let mut found: Vec<Arc<ScanSummary>> = Vec::new();
-    for_leaves(plan, &mut |leaf| {
-        let summary = match leaf.downcast_ref::<ReadExec>() {
-            Some(node) => Some(node.summary()),
-            None => lake_source(leaf).map(|(_, source)| source.summary()),
+    scan_works(plan).into_iter().map(|(summary, _)| summary).collect()
+}
+
+/// The same, each with what it has to read. A scan that metadata answered has nothing to.
+pub fn scan_works(plan: &Arc<dyn ExecutionPlan>) -> Vec<(Arc<ScanSummary>, Work)> {
+    let mut found: Vec<(Arc<ScanSummary>, Work)> = Vec::new();
+    for_nodes(plan, &mut |node| {
+        let summary = match (node.downcast_ref::<ReadExec>(), node.downcast_ref::<MetadataExec>()) {
+            (Some(node), _) => node.summary(),
+            (None, Some(node)) => node.summary(),
+            (None, None) => match lake_source(node) {
+                Some((_, source)) => source.summary(),
+                None => return,
+            },
         };
-        if let Some(summary) = summary
-            && !found.iter().any(|known| Arc::ptr_eq(known, summary))
-        {
-            found.push(Arc::clone(summary));
+        let at = found.iter().position(|(known, _)| Arc::ptr_eq(known, summary));
+        let at = at.unwrap_or_else(|| {
+            found.push((Arc::clone(summary), Work::default()));
+            found.len() - 1
+        });
+        if let Some((_, work)) = found.get_mut(at) {
+            work.add(node);
         }
     });
     found
+}
+
+/// Whether a plan has a scan of ours, and its rows are known without opening a data file.
+pub fn reads_no_file(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    let works = scan_works(plan);
+    !works.is_empty() && works.iter().all(|(_, work)| work.files == 0)
 }
 
 /// Our files under DataFusion's own source.
@@ -136,12 +154,17 @@ fn joins(plan: &Arc<dyn ExecutionPlan>) -> bool {
 }
 
 fn for_leaves(plan: &Arc<dyn ExecutionPlan>, f: &mut dyn FnMut(&Arc<dyn ExecutionPlan>)) {
-    let children = plan.children();
-    if children.is_empty() {
-        f(plan);
-    }
-    for child in children {
-        for_leaves(child, f);
+    for_nodes(plan, &mut |node| {
+        if node.children().is_empty() {
+            f(node);
+        }
+    });
+}
+
+fn for_nodes(plan: &Arc<dyn ExecutionPlan>, f: &mut dyn FnMut(&Arc<dyn ExecutionPlan>)) {
+    f(plan);
+    for child in plan.children() {
+        for_nodes(child, f);
     }
 }
 

@@ -10,7 +10,7 @@ use parking_lot::RwLock;
 
 use super::plain::PlainTable;
 use super::settings::Settings;
-use super::statement::Statement;
+use super::statement::{Key, Statement};
 use super::view::SqlView;
 use super::warehouse::Warehouse;
 use crate::error::{Error, Result};
@@ -69,15 +69,36 @@ impl LakeCatalog {
         Ok(named.map(|named| Arc::new(PlainTable::new(self, database, name, named)) as _))
     }
 
-    /// Lists databases and tables again.
-    pub(crate) async fn refresh(&self) -> Result<()> {
-        let mut all = Vec::new();
+    /// Lists databases and tables again. Returns the databases that could not be listed, and why.
+    pub(crate) async fn refresh(&self) -> Result<Vec<(String, Error)>> {
+        let (mut all, mut closed) = (Vec::new(), Vec::new());
         for database in self.warehouse.catalog().list_databases().await? {
-            let tables = self.warehouse.catalog().list_tables(&database).await?;
+            let tables = match self.warehouse.catalog().list_tables(&database).await {
+                Ok(tables) => tables,
+                Err(error) => {
+                    closed.push((database.clone(), error));
+                    Vec::new()
+                }
+            };
             all.push((database, tables));
         }
         *self.listing.databases.write() = all;
-        Ok(())
+        Ok(closed)
+    }
+
+    /// Tables of a database as last listed, and what the session has there.
+    fn names_of(&self, database: &str) -> Vec<String> {
+        let mut names = self.listing.tables(database);
+        names.extend(self.settings.local_names(database));
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    /// All names, as last listed, with their database.
+    pub(crate) fn names(&self) -> Vec<Key> {
+        let databases = self.listing.databases().into_iter();
+        databases.flat_map(|of| self.names_of(&of).into_iter().map(move |name| (of.clone(), name))).collect()
     }
 
     pub(crate) fn settings(&self) -> &Arc<Settings> {
@@ -111,16 +132,16 @@ struct LakeSchema {
 #[async_trait]
 impl SchemaProvider for LakeSchema {
     fn table_names(&self) -> Vec<String> {
-        let mut names = self.catalog.listing.tables(&self.database);
-        names.extend(self.catalog.settings.local_names(&self.database));
-        names.sort();
-        names.dedup();
-        names
+        let shown = self.statement.as_ref().and_then(|statement| statement.shown_names(&self.database));
+        shown.unwrap_or_else(|| self.catalog.names_of(&self.database))
     }
 
     async fn table(&self, name: &str) -> DfResult<Option<Arc<dyn TableProvider>>> {
         match &self.statement {
-            Some(statement) => Ok(statement.provider(&self.database, name).await?),
+            Some(statement) => match statement.shown_relation(&self.database, name) {
+                Some(shown) => Ok(shown),
+                None => Ok(statement.provider(&self.database, name).await?),
+            },
             None => Ok(self.catalog.plain(&self.database, name).await?),
         }
     }

@@ -20,7 +20,6 @@ use datafusion::execution::{SessionState, SessionStateBuilder, TaskContext};
 use datafusion::logical_expr::{DdlStatement, LogicalPlan, SetVariable, Statement as PlanStatement};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::execute_stream;
-use datafusion::physical_plan::placeholder_row::PlaceholderRowExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::sql::parser::Statement as DfStatement;
 use datafusion::sql::sqlparser::ast::{Expr as SqlExpr, Set, Statement as SqlStatement, TableFactor};
@@ -34,7 +33,7 @@ use super::parameters::bind;
 use super::prepared::Step;
 use super::result::{PinLine, Scanned, StatementKind, StatementResult, Timing};
 use super::settings::Settings;
-use super::statement::{Statement, zone_of};
+use super::statement::{Catalogue, Key, Statement, zone_of};
 use super::statements::{self, Command, describe, pin, refuse};
 use super::system_tables;
 use super::tokens::{self, StatementText};
@@ -42,7 +41,7 @@ use super::travel;
 use super::view::SqlView;
 use super::warehouse::Warehouse;
 use crate::error::{Error, Result};
-use crate::query::work::{Work, scans};
+use crate::query::work::{Work, reads_no_file, scan_works};
 use crate::query::{LakepinOptions, ScanLog, ScanReport, yielding};
 use crate::scan::{ScanKind, ScanProgress};
 use crate::snapshot::SessionZone;
@@ -368,11 +367,22 @@ impl Session {
             self.check_copy(&copy.target)?;
         }
         let original = view.as_ref().map(|_| statement.clone());
-        if asks_information_schema(&run.state, &statement) {
-            self.catalog.refresh().await?;
+        let asked = Catalogued::of(&run.state, &statement);
+        if asked.is_some() {
+            for (database, error) in self.catalog.refresh().await? {
+                run.statement.left_out(format_args!("database {database}"), &error);
+            }
         }
         let word = done_word(&statement);
         let plan = run.statement.plan(&run.state, statement).await?;
+        match asked {
+            Some(Catalogued::Relations) => {
+                let catalogue = run.statement.look_at_all(self.catalog.names()).await;
+                run.statement.show(catalogue);
+            }
+            Some(Catalogued::Named(names)) => run.statement.show(Catalogue::Named(names)),
+            Some(Catalogued::Names) | None => {}
+        }
         if let (Some((database, name, text)), Some(create)) = (view, original) {
             let LogicalPlan::Ddl(DdlStatement::CreateView(planned)) = &plan else {
                 return Err(Error::internal("a view was planned as something else"));
@@ -432,7 +442,7 @@ impl Session {
         let stream = execute_stream(Arc::clone(&physical), Arc::new(TaskContext::from(&run.state)))?;
         let reports = run.statement.log().reports();
         let manifests = reports.iter().map(|report| report.planning).sum();
-        if reports.iter().any(|report| report.stages.kept_files > 0) && reads_nothing(&physical) {
+        if reports.iter().any(|report| report.stages.kept_files > 0) && reads_no_file(&physical) {
             run.statement.notice(
                 "answered from metadata, no data file was opened; SET lakepin.verify_files = true checks that they exist",
             );
@@ -546,31 +556,50 @@ async fn check_database(warehouse: &Warehouse, database: &str) -> Result<()> {
         .with_hint(known_names("databases", database, all.iter().map(String::as_str))))
 }
 
-fn asks_information_schema(state: &SessionState, statement: &DfStatement) -> bool {
-    state
-        .resolve_table_references(statement)
-        .is_ok_and(|all| all.iter().any(|reference| reference.schema() == Some("information_schema")))
+/// What a statement asks `information_schema` for.
+enum Catalogued {
+    /// Nothing that opens a table.
+    Names,
+    /// Every relation there is.
+    Relations,
+    /// These (`SHOW COLUMNS`).
+    Named(Vec<Key>),
 }
 
-/// Whether a plan makes its rows without any source: a count from metadata.
-fn reads_nothing(plan: &Arc<dyn ExecutionPlan>) -> bool {
-    let children = plan.children();
-    if children.is_empty() {
-        return plan.is::<PlaceholderRowExec>();
+impl Catalogued {
+    fn of(state: &SessionState, statement: &DfStatement) -> Option<Self> {
+        let catalog = &state.config_options().catalog;
+        let references = state.resolve_table_references(statement).ok()?.into_iter();
+        let all: Vec<_> =
+            references.map(|one| one.resolve(&catalog.default_catalog, &catalog.default_schema)).collect();
+        let asked = || all.iter().filter(|one| one.schema.as_ref() == "information_schema");
+        asked().next()?;
+        match statement {
+            DfStatement::Statement(inner) if matches!(inner.as_ref(), SqlStatement::ShowColumns { .. }) => {
+                let named = all.iter().filter(|one| one.schema.as_ref() != "information_schema");
+                Some(Self::Named(named.map(|one| (one.schema.to_string(), one.table.to_string())).collect()))
+            }
+            DfStatement::Statement(inner) if matches!(inner.as_ref(), SqlStatement::ShowVariable { .. }) => {
+                Some(Self::Names)
+            }
+            _ if asked().any(|one| matches!(one.table.as_ref(), "tables" | "views" | "columns")) => {
+                Some(Self::Relations)
+            }
+            _ => Some(Self::Names),
+        }
     }
-    children.into_iter().all(reads_nothing)
 }
 
-/// What the scans behind a plan read. Scans that the optimizer answered from metadata read no file.
+/// What the scans behind a plan read. Scans that metadata answered read no file.
 fn scanned(plan: &Arc<dyn ExecutionPlan>, reports: &[ScanReport]) -> Option<Scanned> {
-    let scans = scans(plan);
+    let scans = scan_works(plan);
     let mut all = Scanned::default();
-    for scan in &scans {
+    for (scan, work) in &scans {
         let stages = &scan.stages;
-        all.partitions += stages.kept_partitions;
-        all.files += stages.kept_files;
+        all.partitions += if work.files > 0 { stages.kept_partitions } else { 0 };
+        all.files += work.files;
         all.live_files += stages.files;
-        all.bytes += stages.kept_bytes;
+        all.bytes += work.file_bytes;
         all.hidden_files += stages.by_level;
     }
     if scans.is_empty() {

@@ -38,6 +38,18 @@ use crate::snapshot::{Pin, SessionZone, Table};
 use self::pins::Pins;
 pub(crate) use self::pins::Used;
 
+/// A database and a name in it.
+pub(crate) type Key = (String, String);
+
+/// The relations that `information_schema` goes through.
+#[derive(Debug)]
+pub(crate) enum Catalogue {
+    /// These, which the statement names.
+    Named(Vec<Key>),
+    /// All there are; None: it cannot be read.
+    All(BTreeMap<Key, Option<Arc<dyn TableProvider>>>),
+}
+
 /// Views inside views, at most.
 const VIEW_DEPTH: usize = 16;
 
@@ -58,6 +70,8 @@ pub(crate) struct Statement {
     providers: Mutex<BTreeMap<(String, String), Arc<dyn TableProvider>>>,
     misses: Mutex<BTreeMap<String, Error>>,
     notices: Mutex<Vec<String>>,
+    /// What `information_schema` shows of the warehouse; set once the statement itself is planned.
+    catalogue: Mutex<Option<Catalogue>>,
     /// Names given to scans so far: the optimizer takes scans of one name for the same rows.
     scans: Arc<AtomicUsize>,
     depth: usize,
@@ -86,6 +100,7 @@ impl Statement {
             providers: Mutex::default(),
             misses: Mutex::default(),
             notices: Mutex::default(),
+            catalogue: Mutex::default(),
             scans: Arc::default(),
             depth: 0,
         }))
@@ -135,6 +150,54 @@ impl Statement {
 
     pub(crate) fn notices(&self) -> Vec<String> {
         self.notices.lock().clone()
+    }
+
+    /// Says that a table is left out of a list over many, and why.
+    pub(crate) fn left_out(&self, name: impl std::fmt::Display, error: &Error) {
+        self.notice(format!("{name} is left out, it cannot be read: {error}"));
+    }
+
+    /// Looks at every relation for `information_schema`: what cannot be read is left out with a notice, and nothing counts
+    /// as read by this statement.
+    pub(crate) async fn look_at_all(self: &Arc<Self>, names: Vec<Key>) -> Catalogue {
+        let inner = self.nested().await;
+        let mut all = BTreeMap::new();
+        for (database, name) in names {
+            match inner.provider(&database, &name).await {
+                Ok(Some(provider)) => drop(all.insert((database, name), Some(provider))),
+                Ok(None) => {}
+                Err(error) => {
+                    self.left_out(format_args!("{database}.{name}"), &error);
+                    all.insert((database, name), None);
+                }
+            }
+        }
+        Catalogue::All(all)
+    }
+
+    /// From now on, names are looked up by `information_schema` only.
+    pub(crate) fn show(&self, catalogue: Catalogue) {
+        *self.catalogue.lock() = Some(catalogue);
+    }
+
+    /// The names of a database that `information_schema` goes through, when they are not all.
+    pub(crate) fn shown_names(&self, database: &str) -> Option<Vec<String>> {
+        match self.catalogue.lock().as_ref()? {
+            Catalogue::Named(names) => {
+                Some(names.iter().filter(|(of, _)| of == database).map(|(_, name)| name.clone()).collect())
+            }
+            Catalogue::All(_) => None,
+        }
+    }
+
+    /// What `information_schema` finds under a name, when it is that which asks: Some(None) where there is nothing that
+    /// can be read.
+    pub(crate) fn shown_relation(&self, database: &str, name: &str) -> Option<Option<Arc<dyn TableProvider>>> {
+        let key = (database.to_string(), name.to_string());
+        match self.catalogue.lock().as_ref()? {
+            Catalogue::Named(_) => Some(self.providers.lock().get(&key).cloned()),
+            Catalogue::All(all) => Some(all.get(&key).cloned().flatten()),
+        }
     }
 
     /// The pins of the statement, in order of first mention.
@@ -527,6 +590,7 @@ impl Statement {
             providers: Mutex::default(),
             misses: Mutex::default(),
             notices: Mutex::default(),
+            catalogue: Mutex::default(),
             scans: Arc::clone(&self.scans),
             depth: self.depth + 1,
         })

@@ -1,3 +1,4 @@
+mod answered;
 mod changes;
 mod global;
 mod hints;

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use datafusion::dataframe::DataFrame;
+use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::context::SessionContext;
 use datafusion::logical_expr::planner::RelationPlanner;
 
@@ -14,7 +15,7 @@ use super::planner::TravelPlanner;
 use super::session::Session;
 use crate::catalog::{Catalog, FilesystemCatalog};
 use crate::error::Result;
-use crate::query::QueryEnv;
+use crate::query::{QueryEnv, with_answers};
 use crate::snapshot::Table;
 use crate::storage::RequestCounts;
 
@@ -79,8 +80,9 @@ impl Warehouse {
     /// Each execution of a plan reads each table from one snapshot, for all its uses, `$` tables and views included. It
     /// is chosen when the plan is made physical, so a view or a `DataFrame` that is kept reads what is the latest each
     /// time; a table at one state for good is a name with a version, or [`Table::pin`]. Registering adds two analyzer
-    /// rules and a relation planner to the session: the first rule keeps the promise above, the second lets comparisons
-    /// of a TIMESTAMP column with a literal of more digits mean what they say.
+    /// rules, an optimizer rule and a relation planner to the session: the first rule keeps the promise above, the second
+    /// lets comparisons of a TIMESTAMP column with a literal of more digits mean what they say, the third keeps the pin in
+    /// the plan of what metadata answers.
     ///
     /// What plain `SessionContext::sql` cannot do, because DataFusion parses the text before it reaches us, and what
     /// [`Warehouse::sql`] does on the same session:
@@ -96,7 +98,8 @@ impl Warehouse {
     /// # Errors
     /// The warehouse cannot be listed.
     pub async fn register(&self, context: &SessionContext, catalog_name: &str) -> Result<()> {
-        self.attach(context, catalog_name)?.refresh().await
+        // a database that cannot be listed says so when one of its tables is read
+        self.attach(context, catalog_name)?.refresh().await.map(drop)
     }
 
     /// Runs one statement of our SQL (time travel clauses, hints, pins) on the caller's session, in which the
@@ -124,6 +127,7 @@ impl Warehouse {
                 context.add_analyzer_rule(rule);
             }
         }
+        keep_answers(context);
         let storage = self.inner.catalog.storage();
         let store_url = storage.store_url();
         let url: &url::Url = store_url.as_ref();
@@ -135,6 +139,17 @@ impl Warehouse {
     pub(crate) fn same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.inner, &other.inner)
     }
+}
+
+/// Puts the rule that keeps the pin of what metadata answers before DataFusion's own; a session takes more rules at its
+/// end only.
+fn keep_answers(context: &SessionContext) {
+    let shared = context.state_ref();
+    let mut state = shared.write();
+    let Some(rules) = with_answers(state.physical_optimizers()) else { return };
+    let id = state.session_id().to_string();
+    let builder = SessionStateBuilder::new_from_existing(state.clone()).with_session_id(id);
+    *state = builder.with_physical_optimizer_rules(rules).build();
 }
 
 impl fmt::Debug for Warehouse {

@@ -21,7 +21,7 @@ use crate::storage::{Location, Storage};
 
 /// Version of the encoding. It also stands for how sections are cut: each process that runs a part of one cuts for itself,
 /// and all must cut in the same places.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// A node, taken apart.
 pub struct Packed {
@@ -50,6 +50,8 @@ pub enum NodeKind {
     Read,
     /// DataFusion's Parquet source.
     Parquet,
+    /// What remains of a scan that metadata answered.
+    Metadata,
 }
 
 #[derive(Serialize, Deserialize)]

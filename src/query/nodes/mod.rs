@@ -1,11 +1,13 @@
 //! The plan nodes of a table, one a file.
 
 pub mod merge_source;
+pub mod metadata_exec;
 mod parquet_reader;
 pub mod read_exec;
 pub mod summary;
 
 pub use merge_source::MergeSource;
+pub use metadata_exec::MetadataExec;
 pub use parquet_reader::LakeReaderFactory;
 pub use read_exec::ReadExec;
 pub use summary::ScanSummary;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use datafusion::common::Statistics;
 use datafusion::common::stats::Precision;
+use datafusion::execution::SessionStateBuilder;
 use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, collect, displayable};
 use datafusion::prelude::SessionContext;
@@ -14,7 +15,7 @@ use serde_json::json;
 
 use super::{PLAIN, WAYS, Way, latest, rows, session};
 use crate::query::codec::LakeCodec;
-use crate::query::{LakeTable, LakeView, QueryEnv};
+use crate::query::{LakeTable, LakeView, QueryEnv, with_answers};
 use crate::scan::ChangeRange;
 use crate::spec::SnapshotId;
 use crate::testing::builder::{FileSpec, SchemaChange, TableBuilder, TableSpec};
@@ -219,4 +220,23 @@ async fn damaged_bytes_are_refused_calmly() {
     let nowhere = LakeCodec::new(QueryEnv::new(), Vec::new());
     let refused = physical_plan_from_bytes_with_extension_codec(&bytes, &task, &nowhere).expect_err("no store");
     assert_eq!(crate::error::Error::from_datafusion(refused).code(), "StoreUnknown");
+}
+
+#[tokio::test]
+async fn an_answer_from_metadata_travels_with_its_pin() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut table = TableBuilder::create(dir.path(), "d", "t", &TableSpec::new(&[("id", "INT")])).expect("creates");
+    table.append(&[json!({"id": 1}), json!({"id": 2})]).expect("appends");
+    let lake = latest(dir.path(), "d", "t").await.expect("pins");
+    let codec = LakeCodec::new(QueryEnv::new(), vec![Arc::clone(lake.pin().table.storage())]);
+    let state = SessionContext::new().state();
+    let rules = with_answers(state.physical_optimizers()).expect("a new rule");
+    let state = SessionStateBuilder::new_from_existing(state).with_physical_optimizer_rules(rules).build();
+    assert!(with_answers(state.physical_optimizers()).is_none(), "it is there");
+    let context = SessionContext::new_with_state(state);
+    context.register_table("t", Arc::new(lake)).expect("registers");
+    let (here, there, text) = through_bytes(&context, &codec, "SELECT count(*) + 1 FROM t").await;
+    assert_eq!(here, there);
+    assert!(here.iter().any(|line| line.contains("| 3")), "{here:?}");
+    assert!(text.contains("MetadataExec: table=d.t, snapshot=1"), "{text}");
 }

@@ -65,3 +65,61 @@ async fn catalog_options_are_shown_only_when_that_was_said_and_never_secrets() {
     );
     assert!(rows(&session, "SHOW TABLES IN sys").await.contains(&"sys,catalog_options,table".to_string()));
 }
+
+/// A warehouse with a table that can be read, one whose option cannot be used, one without a schema file.
+fn with_broken_tables() -> TempDir {
+    let (dir, _table) = three_snapshots();
+    let spec = TableSpec::new(&[("id", "INT"), ("p", "STRING")]).partitioned_by(&["p"]).option("bucket", "-1");
+    let mut bad = TableBuilder::create(dir.path(), "pay", "bad", &spec).unwrap();
+    bad.append(&[json!({"id": 1, "p": "x"})]).unwrap();
+    let schema = bad.root().join("schema/schema-0");
+    let text = std::fs::read_to_string(&schema).unwrap();
+    assert!(text.contains("\"-1\""), "{text}");
+    std::fs::write(&schema, text.replace("\"-1\"", "\"abc\"")).unwrap();
+    std::fs::create_dir_all(dir.path().join("pay.db/hollow/schema")).unwrap();
+    dir
+}
+
+#[tokio::test]
+async fn a_table_that_cannot_be_read_hides_no_other_from_the_lists() {
+    let dir = with_broken_tables();
+    let session = session_of(&dir).await;
+    for (sql, found, broken) in [
+        ("SELECT table_name FROM sys.tables", vec!["bad", "t"], vec!["pay.hollow"]),
+        ("SELECT DISTINCT table_name FROM sys.all_table_options", vec!["bad", "t"], vec!["pay.hollow"]),
+        ("SELECT table_name FROM sys.partitions", vec![], vec!["pay.bad", "pay.hollow"]),
+        (
+            "SELECT column_name FROM information_schema.columns WHERE table_schema = 'pay'",
+            vec!["id", "v"],
+            vec!["pay.bad", "pay.hollow"],
+        ),
+        (
+            "SELECT table_name FROM information_schema.tables WHERE table_schema = 'pay'",
+            vec!["t"],
+            vec!["pay.bad", "pay.hollow"],
+        ),
+    ] {
+        let result = session.run_one(sql).await.unwrap_or_else(|e| panic!("{sql}: {e:?}"));
+        for name in broken {
+            let told = result.notices.iter().filter(|notice| notice.contains("left out") && notice.contains(name));
+            assert_eq!(told.count(), 1, "{sql}, {name}: {:?}", result.notices);
+        }
+        assert!(result.pins.is_empty(), "{sql}: {:?}", result.pins);
+        assert_eq!(rows(&session, sql).await, found, "{sql}");
+    }
+    assert_eq!(code(&session, "SELECT * FROM bad").await, "InvalidOption", "asked for by name it is still an error");
+}
+
+#[tokio::test]
+async fn the_columns_of_a_table_are_shown_under_its_own_pin_whatever_the_others_are() {
+    let dir = with_broken_tables();
+    let session = session_of(&dir).await;
+    let result = session.run_one("SHOW COLUMNS FROM t").await.unwrap();
+    assert!(!result.notices.iter().any(|notice| notice.contains("left out")), "{:?}", result.notices);
+    let (found, pins) = all(result).await;
+    let names: Vec<&str> = found.iter().map(|row| row[3].as_str()).collect();
+    assert_eq!(names, ["id", "v"], "{found:?}");
+    let pinned: Vec<&str> = pins.iter().map(|pin| pin.table.as_str()).collect();
+    assert_eq!(pinned, ["pay.t"]);
+    assert_eq!(code(&session, "SHOW COLUMNS FROM bad").await, "InvalidOption");
+}

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 
-use super::all;
+use super::{all, readable};
 use crate::error::Result;
+use crate::snapshot::Table;
 use crate::sql::cells::{self, Cell, Kind};
 use crate::sql::statement::Statement;
 
@@ -21,17 +22,17 @@ pub(super) fn schema() -> SchemaRef {
 
 pub(super) async fn rows(statement: Arc<Statement>) -> Result<RecordBatch> {
     let mut rows = Vec::new();
-    for (database, table) in all(statement.warehouse()).await? {
-        let mut options = table.latest_schema().await?.options.clone();
-        options.entry("path".to_string()).or_insert_with(|| table.root().to_string());
-        for (key, value) in options {
-            rows.push(vec![
-                Cell::text(&database),
-                Cell::text(&table.ident().table),
-                Cell::text(key),
-                Cell::text(value),
-            ]);
-        }
+    for (database, table) in all(&statement).await? {
+        rows.extend(readable(&statement, &table, of_table(&database, &table).await));
     }
     cells::batch(&schema(), &rows)
+}
+
+async fn of_table(database: &str, table: &Table) -> Result<Vec<Vec<Cell>>> {
+    let mut options = table.latest_schema().await?.options.clone();
+    options.entry("path".to_string()).or_insert_with(|| table.root().to_string());
+    let row = |(key, value): (String, String)| {
+        vec![Cell::text(database), Cell::text(&table.ident().table), Cell::text(key), Cell::text(value)]
+    };
+    Ok(options.into_iter().map(row).collect())
 }

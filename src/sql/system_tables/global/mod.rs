@@ -15,6 +15,7 @@ use futures::future::BoxFuture;
 use crate::error::{Error, Result};
 use crate::snapshot::Table;
 use crate::snapshot::nearest::known_names;
+use crate::sql::cells::Cell;
 use crate::sql::memory::LazyTable;
 use crate::sql::statement::Statement;
 use crate::sql::warehouse::Warehouse;
@@ -78,21 +79,36 @@ pub(crate) fn provider(statement: &Arc<Statement>, name: &str) -> Result<Arc<dyn
     }))
 }
 
-/// All tables of the warehouse with their database; those dropped meanwhile are left out.
-async fn all(warehouse: &Warehouse) -> Result<Vec<(String, Arc<Table>)>> {
+/// All tables of the warehouse with their database; those dropped meanwhile are left out, those that cannot be opened with
+/// a notice.
+async fn all(statement: &Statement) -> Result<Vec<(String, Arc<Table>)>> {
     let gone = |error: &Error| matches!(error.code(), "TableNotFound" | "DatabaseNotFound");
+    let warehouse = statement.warehouse();
     let mut found = Vec::new();
     for database in warehouse.catalog().list_databases().await? {
         let names = match warehouse.catalog().list_tables(&database).await {
+            Ok(names) => names,
             Err(error) if gone(&error) => continue,
-            names => names?,
+            Err(error) => {
+                statement.left_out(format_args!("database {database}"), &error);
+                continue;
+            }
         };
         for name in names {
             match warehouse.table(&database, &name).await {
+                Ok(table) => found.push((database.clone(), table)),
                 Err(error) if gone(&error) => {}
-                table => found.push((database.clone(), table?)),
+                Err(error) => statement.left_out(format_args!("{database}.{name}"), &error),
             }
         }
     }
     Ok(found)
+}
+
+/// The rows found for a table; one that cannot be read is left out with a notice, and hides no other.
+fn readable(statement: &Statement, table: &Table, found: Result<Vec<Vec<Cell>>>) -> Vec<Vec<Cell>> {
+    found.unwrap_or_else(|error| {
+        statement.left_out(table.name(), &error);
+        Vec::new()
+    })
 }

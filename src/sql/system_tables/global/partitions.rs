@@ -8,15 +8,16 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 
-use super::all;
-use crate::error::{Error, Result};
+use super::{all, readable};
+use crate::error::Result;
+use crate::snapshot::Table;
 use crate::spec::DataType;
 use crate::spec::partition_path::partition_name;
 use crate::sql::cells::{self, Cell, Kind};
 use crate::sql::selector::Selection;
 use crate::sql::statement::Statement;
 use crate::sql::system_tables::partitions::sums;
-use crate::sql::system_tables::{Source, source};
+use crate::sql::system_tables::source;
 
 pub(super) fn schema() -> SchemaRef {
     cells::schema(&[
@@ -33,35 +34,31 @@ pub(super) fn schema() -> SchemaRef {
 
 pub(super) async fn rows(statement: Arc<Statement>) -> Result<RecordBatch> {
     let mut rows = Vec::new();
-    for (database, table) in all(statement.warehouse()).await? {
-        let named = |error: Error| {
-            error.with_context("table", table.name()).with_hint("the other tables answer one by one: t$partitions")
-        };
-        if table.latest_schema().await.map_err(named)?.partition_keys.is_empty() {
-            continue;
-        }
-        let pin = statement.pin(&table, &Selection::none()).await.map_err(named)?;
-        let source = source(&statement, &table, Some(pin));
-        for row in of_table(&source).await.map_err(named)? {
-            let place = [Cell::text(&database), Cell::text(&table.ident().table)];
-            rows.push(place.into_iter().chain(row).collect());
-        }
+    for (database, table) in all(&statement).await? {
+        rows.extend(readable(&statement, &table, of_table(&statement, &database, &table).await));
     }
     cells::batch(&schema(), &rows)
 }
 
-async fn of_table(source: &Source) -> Result<Vec<Vec<Cell>>> {
+async fn of_table(statement: &Arc<Statement>, database: &str, table: &Arc<Table>) -> Result<Vec<Vec<Cell>>> {
+    if table.latest_schema().await?.partition_keys.is_empty() {
+        return Ok(Vec::new());
+    }
+    let pin = statement.pin(table, &Selection::none()).await?;
+    let source = source(statement, table, Some(pin));
     let pin = source.pin()?;
     let indices = pin.schema.partition_indices()?;
     let fields: Vec<_> = indices.iter().filter_map(|index| pin.schema.fields.get(*index)).collect();
     let names: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
     let types: Vec<&DataType> = fields.iter().map(|field| field.data_type()).collect();
-    let sums = sums(source).await?;
+    let sums = sums(&source).await?;
     sums.into_values()
         .map(|sum| {
             let name = partition_name(&names, &sum.partition.decode(&types)?, &types, &pin.options)?;
             let last = sum.last.map(|local| source.zone.instant_of(local).unwrap_or(local));
             Ok(vec![
+                Cell::text(database),
+                Cell::text(&table.ident().table),
                 Cell::text(name),
                 Cell::Long(sum.records),
                 Cell::count(sum.bytes),

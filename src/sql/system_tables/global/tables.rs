@@ -9,8 +9,9 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 
-use super::all;
+use super::{all, readable};
 use crate::error::Result;
+use crate::snapshot::Table;
 use crate::sql::cells::{self, Cell, Kind};
 use crate::sql::statement::Statement;
 
@@ -35,26 +36,30 @@ pub(super) fn schema() -> SchemaRef {
 
 pub(super) async fn rows(statement: Arc<Statement>) -> Result<RecordBatch> {
     let mut rows = Vec::new();
-    for (database, table) in all(statement.warehouse()).await? {
-        let latest = table.latest_schema().await?;
-        let text = |key: &str| Cell::opt_text(latest.options.get(key).map(String::as_str));
-        let number = |key: &str| Cell::opt_long(latest.options.get(key).and_then(|value| value.trim().parse().ok()));
-        rows.push(vec![
-            Cell::text(database),
-            Cell::text(&table.ident().table),
-            Cell::text(latest.options.get("type").map_or("table", String::as_str)),
-            Cell::Bool(!latest.partition_keys.is_empty()),
-            Cell::Bool(latest.is_primary_key_table()),
-            text("owner"),
-            number("createdAt"),
-            text("createdBy"),
-            number("updatedAt"),
-            text("updatedBy"),
-            Cell::Null,
-            Cell::Null,
-            Cell::Null,
-            Cell::Null,
-        ]);
+    for (database, table) in all(&statement).await? {
+        rows.extend(readable(&statement, &table, of_table(&database, &table).await));
     }
     cells::batch(&schema(), &rows)
+}
+
+async fn of_table(database: &str, table: &Table) -> Result<Vec<Vec<Cell>>> {
+    let latest = table.latest_schema().await?;
+    let text = |key: &str| Cell::opt_text(latest.options.get(key).map(String::as_str));
+    let number = |key: &str| Cell::opt_long(latest.options.get(key).and_then(|value| value.trim().parse().ok()));
+    Ok(vec![vec![
+        Cell::text(database),
+        Cell::text(&table.ident().table),
+        Cell::text(latest.options.get("type").map_or("table", String::as_str)),
+        Cell::Bool(!latest.partition_keys.is_empty()),
+        Cell::Bool(latest.is_primary_key_table()),
+        text("owner"),
+        number("createdAt"),
+        text("createdBy"),
+        number("updatedAt"),
+        text("updatedBy"),
+        Cell::Null,
+        Cell::Null,
+        Cell::Null,
+        Cell::Null,
+    ]])
 }

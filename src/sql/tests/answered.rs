@@ -1,0 +1,92 @@
+//! Answers from metadata are told as such: no file, a notice, and the pin they were computed on.
+
+use super::*;
+use crate::sql::Scanned;
+
+/// `pay.log(p, v)`: two partitions in two files each.
+fn partitioned() -> TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let spec = TableSpec::new(&[("p", "STRING"), ("v", "INT")]).partitioned_by(&["p"]).option("bucket", "-1");
+    let mut table = TableBuilder::create(dir.path(), "pay", "log", &spec).unwrap();
+    for v in 0..2 {
+        table.append(&[json!({"p": "a", "v": v}), json!({"p": "b", "v": v}), json!({"p": "b", "v": 9})]).unwrap();
+    }
+    dir
+}
+
+fn is_told(result: &StatementResult) -> bool {
+    result.notices.iter().any(|notice| notice.starts_with("answered from metadata"))
+}
+
+#[tokio::test]
+async fn a_scan_of_partition_columns_reads_no_file_and_says_so() {
+    let dir = partitioned();
+    let session = session_of(&dir).await;
+    for (sql, found) in [
+        ("SELECT p, count(*) FROM log GROUP BY p", vec!["a,2", "b,4"]),
+        ("SELECT DISTINCT p FROM log", vec!["a", "b"]),
+        ("SELECT count(*) FROM log WHERE p = 'b'", vec!["4"]),
+        ("SELECT min(p), max(p) FROM log", vec!["a,b"]),
+    ] {
+        let result = session.run_one(sql).await.unwrap();
+        assert!(is_told(&result), "{sql}: {:?}", result.notices);
+        let scanned = result.scanned.unwrap();
+        let read = Scanned { live_files: scanned.live_files, ..Scanned::default() };
+        assert_eq!((scanned, scanned.live_files), (read, 4), "{sql}");
+        assert_eq!(rows(&session, sql).await, found, "{sql}");
+    }
+    let result = session.run_one("SELECT p, sum(v) FROM log GROUP BY p").await.unwrap();
+    assert_eq!((is_told(&result), result.scanned.unwrap().files), (false, 4));
+}
+
+#[tokio::test]
+async fn a_limit_on_files_does_not_count_those_that_are_not_opened() {
+    let dir = partitioned();
+    let session = session_of(&dir).await;
+    rows(&session, "SET lakepin.max_files = 1").await;
+    assert_eq!(rows(&session, "SELECT p, count(*) FROM log GROUP BY p").await, ["a,2", "b,4"]);
+    assert_eq!(code(&session, "SELECT p, sum(v) FROM log GROUP BY p").await, "TooManyFiles");
+}
+
+#[tokio::test]
+async fn the_plan_of_a_count_keeps_the_pin_and_what_planning_counted() {
+    let dir = partitioned();
+    let session = session_of(&dir).await;
+    let plan = rows(&session, "EXPLAIN SELECT count(*) FROM log VERSION AS OF 1 WHERE p = 'b'").await.join("\n");
+    let kept =
+        "MetadataExec: table=pay.log, snapshot=1, schema=0, manifests=1, files=1/2 (dropped by partition 1), rows=2";
+    assert!(plan.contains(kept), "{plan}");
+    // the same in a session that is not ours
+    let warehouse = Warehouse::open(dir.path().to_str().unwrap(), &BTreeMap::new()).await.unwrap();
+    let context = SessionContext::new();
+    context.register_table("own", context.read_empty().unwrap().into_view()).unwrap();
+    warehouse.register(&context, "lake").await.unwrap();
+    for frame in [
+        context.sql("SELECT count(*) FROM lake.pay.log").await.unwrap(),
+        warehouse.sql(&context, "SELECT count(*) FROM lake.pay.log VERSION AS OF 2").await.unwrap(),
+    ] {
+        let plan = frame.create_physical_plan().await.unwrap();
+        let text = datafusion::physical_plan::displayable(plan.as_ref()).indent(false).to_string();
+        assert!(text.contains("MetadataExec: table=pay.log, snapshot=2"), "{text}");
+        let batches = datafusion::physical_plan::collect(plan, context.task_ctx()).await.unwrap();
+        assert_eq!(texts(&batches), [["6"]]);
+    }
+    assert!(context.table_exist("own").unwrap());
+    // two scans, each with its pin
+    let both = "EXPLAIN SELECT (SELECT count(*) FROM log@v1) a, (SELECT count(*) FROM log@v2) b";
+    let plan = rows(&session, both).await.join("\n");
+    assert!(plan.contains("log, snapshot=1") && plan.contains("log, snapshot=2"), "{plan}");
+}
+
+#[tokio::test]
+async fn files_of_the_branch_behind_are_shown_as_its_own_and_keys_of_files_left_out_too() {
+    let session = golden_session().await;
+    let files = rows(&session, "EXPLAIN FILES SELECT * FROM fallback_branch").await;
+    let lines: Vec<Vec<&str>> = files.iter().map(|line| line.split(',').collect()).collect();
+    let of = |table: &str| lines.iter().filter(|line| line[0] == table).count();
+    assert_eq!((of("golden.fallback_branch"), of("golden.fallback_branch$branch_fb")), (2, 2), "{files:?}");
+    for filter in ["", " WHERE p = 'zz'", " WHERE p = 'a'"] {
+        let files = rows(&session, &format!("EXPLAIN FILES SELECT * FROM fallback_branch{filter}")).await;
+        assert!(files.iter().all(|line| line.contains("[") && !line.contains("NULL,NULL,0")), "{filter}: {files:?}");
+    }
+}
