@@ -1,8 +1,12 @@
 //! Text to statements and backslash commands. The tokenizer decides what is a semicolon or a backslash, so strings,
 //! comments and quoted names may hold either; several statements, and a command after them, may share a line.
 
+use std::ops::Range;
+
 use datafusion::sql::sqlparser::dialect::GenericDialect;
-use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
+use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, Whitespace};
+
+use crate::sql::Cursor;
 
 /// What to do next.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,24 +50,55 @@ pub enum Ending {
 const ENDINGS: &[&str] = &["g", "G", "gx", "gset", "watch"];
 
 /// Input that was read and not yet run.
+///
+/// Each part of it goes through the tokenizer about once, however many lines or statements there are: `read` is the
+/// place where that goes on, at the next mark that can end something.
 #[derive(Debug, Default)]
 pub struct Input {
     buffer: String,
-    /// Line of the buffer's first character, from 0.
+    /// Bytes of the buffer that are done with; other places count from here.
+    taken: usize,
+    /// Line of the first character, from 0.
     line: u64,
-    /// Whether the buffer begins where a line begins.
+    /// Whether it begins where a line begins.
     fresh: bool,
+    /// Where the first token begins that is not read, or not whole.
+    read: usize,
+    /// Where to look for the next mark; nothing between `read` and this ends anything.
+    from: usize,
+    /// Whether a token of the statement was read: comments are none.
+    begun: bool,
+    /// What must come before the token at `read` can end.
+    wants: Option<&'static str>,
+}
+
+/// What the tokenizer found.
+enum Found {
+    /// Nothing that ends anything yet.
+    Nothing,
+    /// The statement begins here, behind comments.
+    Begin(usize),
+    /// A semicolon.
+    Semicolon(usize),
+    /// A backslash.
+    Backslash(usize),
+    /// The semicolon behind a text that no tokenizer reads.
+    Refused(usize),
 }
 
 impl Input {
     /// Nothing read yet.
     pub fn new() -> Self {
-        Self { buffer: String::new(), line: 0, fresh: true }
+        Self { fresh: true, ..Self::default() }
+    }
+
+    fn rest(&self) -> &str {
+        self.buffer.get(self.taken..).unwrap_or_default()
     }
 
     /// Adds a line, or several.
     pub fn push(&mut self, lines: &str) {
-        let lines = if self.line == 0 && self.buffer.is_empty() {
+        let lines = if self.line == 0 && self.rest().is_empty() {
             lines.strip_prefix('\u{feff}').unwrap_or(lines)
         } else {
             lines
@@ -76,63 +111,110 @@ impl Input {
 
     /// Whether a statement has begun and is not ended.
     pub fn is_open(&self) -> bool {
-        !self.buffer.trim().is_empty()
+        !self.rest().trim().is_empty()
     }
 
     /// What was typed of the open statement.
     pub fn open_text(&self) -> &str {
-        self.buffer.trim()
+        self.rest().trim()
     }
 
     /// Forgets what is open.
     pub fn clear(&mut self) {
-        self.advance(self.buffer.len());
+        self.advance(self.rest().len());
     }
 
     /// The next complete piece.
     pub fn next(&mut self) -> Option<Piece> {
         loop {
-            let blank = self.buffer.len() - self.buffer.trim_start().len();
-            self.advance(blank);
-            if self.buffer.is_empty() {
-                return None;
-            }
-            let dotted = self.fresh && dotted_command(&self.buffer);
-            if self.buffer.starts_with('\\') || dotted {
-                return Some(self.command(0, false));
-            }
-            let (tokens, open) = tokens(&self.buffer);
-            let mut begun = false;
-            let mut stop = None;
-            for token in &tokens {
-                match &token.token {
-                    Token::SemiColon | Token::Backslash => {
-                        stop = Some((token.token == Token::SemiColon, self.at(token.span.start)));
-                        break;
-                    }
-                    Token::Whitespace(_) | Token::EOF => {}
-                    _ => begun = true,
+            if !self.begun {
+                let blank = self.rest().len() - self.rest().trim_start().len();
+                if blank > 0 {
+                    self.advance(blank);
+                }
+                if self.rest().is_empty() {
+                    return None;
+                }
+                let dotted = self.fresh && dotted_command(self.rest());
+                if self.rest().starts_with('\\') || dotted {
+                    return Some(self.command(0, false));
                 }
             }
-            match stop {
-                Some((true, end)) if begun => return Some(self.statement(end, 1, Ending::Semicolon)),
-                Some((true, end)) => self.advance(end + 1),
-                Some((false, at)) => {
+            match self.look() {
+                Found::Nothing => return None,
+                Found::Begin(at) => self.advance(at),
+                Found::Semicolon(end) if self.begun => return Some(self.statement(end, 1, Ending::Semicolon)),
+                Found::Semicolon(end) => self.advance(end + 1),
+                // a text no tokenizer reads is for the session to refuse, once it seems whole
+                Found::Refused(end) => return Some(self.statement(end, 1, Ending::Semicolon)),
+                Found::Backslash(at) => {
                     let rest = self.line_at(at + 1);
                     let name = rest.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
-                    if begun && ENDINGS.contains(&name) {
+                    if self.begun && ENDINGS.contains(&name) {
                         let length = 1 + rest.len();
                         let ending = Ending::Command(rest.trim().to_string());
                         return Some(self.statement(at, length, ending));
                     }
-                    return Some(self.command(at, begun));
+                    return Some(self.command(at, self.begun));
                 }
-                // a text no tokenizer reads is for the session to refuse, once it seems whole
-                None if open == Open::Broken && self.buffer.trim_end().ends_with(';') => {
-                    let end = self.buffer.trim_end().len() - 1;
-                    return Some(self.statement(end, 1, Ending::Semicolon));
+            }
+        }
+    }
+
+    fn look(&mut self) -> Found {
+        loop {
+            if let Some(wanted) = self.wants {
+                match self.rest().get(self.from..).and_then(|rest| rest.find(wanted)) {
+                    Some(at) => self.from += at + wanted.len(),
+                    None => {
+                        // a line ends here, and none of what is wanted lies on two
+                        self.from = self.rest().len();
+                        return Found::Nothing;
+                    }
                 }
-                None => return None,
+                self.wants = None;
+            }
+            let mark = self.rest().get(self.from..).and_then(|rest| rest.find([';', '\\']));
+            let mark = mark.map(|at| self.from + at);
+            if mark.is_none() && self.begun {
+                self.from = self.rest().len();
+                return Found::Nothing;
+            }
+            let end = mark.map_or(self.rest().len(), |at| at + 1);
+            let (tokens, open) = ranges(self.rest().get(self.read..end).unwrap_or_default());
+            for (token, range) in &tokens {
+                let at = self.read + range.start;
+                match token {
+                    Token::SemiColon => return Found::Semicolon(at),
+                    Token::Backslash => return Found::Backslash(at),
+                    Token::Whitespace(_) | Token::EOF => {}
+                    _ if !self.begun && at > 0 => return Found::Begin(at),
+                    _ => self.begun = true,
+                }
+            }
+            self.from = end;
+            let rest = self.read + tokens.last().map_or(0, |(_, range)| range.end);
+            match (open, tokens.last()) {
+                (Open::Broken, _) => {
+                    let text = self.rest().trim_end();
+                    return if text.ends_with(';') { Found::Refused(text.len() - 1) } else { Found::Nothing };
+                }
+                (Open::Yes, _) => {
+                    self.read = rest;
+                    self.wants = closing(self.rest().get(rest..).unwrap_or_default());
+                }
+                (Open::No, Some((Token::Whitespace(Whitespace::SingleLineComment { .. }), comment)))
+                    if mark.is_some() =>
+                {
+                    self.read += comment.start;
+                    self.wants = Some("\n");
+                }
+                (Open::No, _) if mark.is_none() && self.begun => self.read = end,
+                (Open::No, _) if mark.is_none() => self.advance(end),
+                (Open::No, _) => {}
+            }
+            if mark.is_none() {
+                return Found::Nothing;
             }
         }
     }
@@ -142,20 +224,16 @@ impl Input {
         if let Some(piece) = self.next() {
             return Some(piece);
         }
-        let (tokens, open) = tokens(&self.buffer);
-        let begun = tokens.iter().any(|t| !matches!(t.token, Token::Whitespace(_) | Token::EOF));
-        if !begun && open == Open::No {
-            self.clear();
-            return None;
+        // comments alone are gone by now
+        match self.rest().len() {
+            0 => None,
+            length => Some(self.statement(length, 0, Ending::End)),
         }
-        Some(self.statement(self.buffer.len(), 0, Ending::End))
     }
 
     fn statement(&mut self, end: usize, terminator: usize, ending: Ending) -> Piece {
-        let text = self.buffer.get(..end).unwrap_or_default();
-        let skipped = leading_comments(text);
-        let line = self.line + count_lines(text.get(..skipped).unwrap_or_default()) + 1;
-        let text = text.get(skipped..).unwrap_or_default().trim_end().to_string();
+        let text = self.rest().get(..end).unwrap_or_default().trim_end().to_string();
+        let line = self.line + 1;
         self.advance(end + terminator);
         Piece::Statement(Statement { text, line, ending })
     }
@@ -164,10 +242,10 @@ impl Input {
     fn command(&mut self, at: usize, inside: bool) -> Piece {
         let rest = self.line_at(at + 1);
         let text = rest.trim().to_string();
-        let line = self.line + count_lines(self.buffer.get(..at).unwrap_or_default()) + 1;
+        let line = self.line + count_lines(self.rest().get(..at).unwrap_or_default()) + 1;
         let length = 1 + rest.len();
         if inside {
-            self.buffer.replace_range(at..at + length, "");
+            self.buffer.replace_range(self.taken + at..self.taken + at + length, "");
         } else {
             self.advance(at + length);
         }
@@ -175,20 +253,25 @@ impl Input {
     }
 
     fn line_at(&self, at: usize) -> &str {
-        let rest = self.buffer.get(at..).unwrap_or_default();
+        let rest = self.rest().get(at..).unwrap_or_default();
         rest.split('\n').next().unwrap_or_default()
     }
 
-    fn at(&self, place: Location) -> usize {
-        byte_at(&self.buffer, place)
-    }
-
+    /// Takes what is done with out of the buffer; what follows begins anew.
     fn advance(&mut self, bytes: usize) {
-        let gone: String = self.buffer.drain(..bytes.min(self.buffer.len())).collect();
-        self.line += count_lines(&gone);
-        if !gone.is_empty() {
-            self.fresh = gone.rsplit('\n').next().is_some_and(|last| last.trim().is_empty()) && gone.contains('\n')
-                || (self.fresh && gone.trim().is_empty());
+        (self.read, self.from, self.begun, self.wants) = (0, 0, false, None);
+        let gone = self.rest().get(..bytes).unwrap_or(self.rest());
+        let (length, lines) = (gone.len(), count_lines(gone));
+        let blank_since = gone.rsplit('\n').next().is_some_and(|last| last.trim().is_empty());
+        if length > 0 {
+            self.fresh = blank_since && (lines > 0 || self.fresh);
+        }
+        self.line += lines;
+        self.taken += length;
+        // not each time: what is left would be moved for every statement of a line
+        if self.taken > self.buffer.len() / 2 {
+            self.buffer.drain(..self.taken);
+            self.taken = 0;
         }
     }
 }
@@ -201,67 +284,56 @@ enum Open {
     Broken,
 }
 
-/// Tokens up to the place where the tokenizer fails, if it does.
-fn tokens(text: &str) -> (Vec<TokenWithSpan>, Open) {
+/// How the tokenizer begins to say that a text ends in the midst of a token.
+const OPEN: &[&str] = &["Unterminated", "Unexpected EOF", "Expected close delimiter"];
+
+/// The tokens of a text with their byte ranges, up to the place where the tokenizer fails, if it does.
+fn ranges(text: &str) -> (Vec<(Token, Range<usize>)>, Open) {
     let mut tokens = Vec::new();
     let open = match Tokenizer::new(&GenericDialect {}, text).tokenize_with_location_into_buf(&mut tokens) {
         Ok(()) => Open::No,
-        Err(e) if e.message.starts_with("Unterminated") || e.message.starts_with("Unexpected EOF") => Open::Yes,
+        Err(e) if OPEN.iter().any(|sign| e.message.starts_with(sign)) => Open::Yes,
         Err(_) => Open::Broken,
     };
-    (tokens, open)
+    let mut cursor = Cursor::new(text);
+    let last = tokens.last().map(|token| token.span.end);
+    let mut ranges: Vec<(Token, Range<usize>)> = Vec::with_capacity(tokens.len());
+    for TokenWithSpan { token, span } in tokens {
+        let start = cursor.byte_at(span.start);
+        if let Some(before) = ranges.last_mut() {
+            // where a token ends is where the next begins
+            before.1.end = start;
+        }
+        ranges.push((token, start..start));
+    }
+    if let (Some(token), Some(end)) = (ranges.last_mut(), last) {
+        token.1.end = cursor.byte_at(end);
+    }
+    (ranges, open)
 }
 
 /// The tokens of a text, as far as they go, with their byte ranges.
-pub fn lexed(text: &str) -> Vec<(Token, std::ops::Range<usize>)> {
-    let starts: Vec<usize> = std::iter::once(0).chain(text.match_indices('\n').map(|(i, _)| i + 1)).collect();
-    let at = |place: Location| {
-        let start = usize::try_from(place.line.saturating_sub(1)).ok().and_then(|l| starts.get(l)).copied();
-        let rest = start.and_then(|s| text.get(s..)).unwrap_or_default();
-        start.unwrap_or(text.len()) + skip(rest, place.column)
-    };
-    let mut ranges: Vec<(Token, std::ops::Range<usize>)> = Vec::new();
-    for token in tokens(text).0 {
-        let start = at(token.span.start);
-        if let Some(last) = ranges.last_mut() {
-            // where a token ends is where the next begins
-            last.1.end = start;
-        }
-        ranges.push((token.token, start..at(token.span.end).max(start)));
-    }
-    ranges
+pub fn lexed(text: &str) -> Vec<(Token, Range<usize>)> {
+    ranges(text).0
 }
 
-fn skip(line: &str, column: u64) -> usize {
-    let chars = usize::try_from(column.saturating_sub(1)).unwrap_or(usize::MAX);
-    line.char_indices().nth(chars).map_or(line.len(), |(at, _)| at)
-}
-
-/// Byte position of a line and column, both from 1.
-pub fn byte_at(text: &str, place: Location) -> usize {
-    let mut start = 0;
-    for _ in 1..place.line {
-        match text.get(start..).and_then(|rest| rest.find('\n')) {
-            Some(end) => start += end + 1,
-            None => return text.len(),
-        }
+/// What must come before the token that a text begins with can end; None: that cannot be said.
+fn closing(text: &str) -> Option<&'static str> {
+    if text.starts_with("/*") {
+        return Some("*/");
     }
-    start + skip(text.get(start..).unwrap_or_default(), place.column)
+    // a letter or two may stand before a quote
+    text.chars().take(3).find_map(|c| match c {
+        '\'' => Some("'"),
+        '"' => Some("\""),
+        '`' => Some("`"),
+        '$' => Some("$"),
+        _ => None,
+    })
 }
 
 fn count_lines(text: &str) -> u64 {
     text.matches('\n').count() as u64
-}
-
-/// Bytes before the first token that means something; hints (`/*+`) mean something.
-fn leading_comments(text: &str) -> usize {
-    for (token, range) in lexed(text) {
-        match &token {
-            Token::Whitespace(_) => {}
-            _ => return range.start,
-        }
-    }
-    0
 }
 
 /// `.help` and its like, at the start of a line: a dot and a word.
@@ -361,6 +433,63 @@ mod tests {
         assert!(!input.is_open());
         assert_eq!(all("select 'open;"), [statement("select 'open;", 1, Ending::End)]);
         assert_eq!(all("-- nothing\n"), []);
+    }
+
+    #[test]
+    fn comments_before_a_command_or_a_statement_are_no_part_of_it() {
+        let text = "-- mine; \\q\n.timing on\n/* a;\n b */ -- c\n\\x\n/* d */ .e;\n/* f */\n\nselect 1;";
+        assert_eq!(
+            all(text),
+            [
+                command("timing on", 2),
+                command("x", 5),
+                statement(".e", 6, Ending::Semicolon),
+                statement("select 1", 9, Ending::Semicolon),
+            ]
+        );
+        // several lines at once, as the history gives them
+        let mut input = Input::new();
+        input.push("-- c\n.timing on\nselect 1;");
+        assert_eq!(input.next(), Some(command("timing on", 2)));
+        assert_eq!(input.next(), Some(statement("select 1", 3, Ending::Semicolon)));
+    }
+
+    /// Text cut anywhere between its lines, and marks in all that can hold them, give the pieces of the text as a whole.
+    #[test]
+    fn marks_in_what_is_open_end_nothing() {
+        let pieces = [
+            "select 'a;\n\\b;\n;;''c;'",
+            "select \"x;\n\\y\", `z;\n`",
+            "select $$ ;\n\\g ; $$, $t$ ; $$ \n; $t$",
+            "select 1 -- ; \\q ; '\n + 2 /* ; \n /* ' ; */ ; */ + 3",
+            "select e'it\\'s;\n', 4",
+        ];
+        let whole = pieces.map(|piece| format!("{piece};")).join(" ");
+        let expected: Vec<String> = pieces.iter().map(ToString::to_string).collect();
+        let texts = |pieces: Vec<Piece>| -> Vec<String> {
+            let text = |piece| match piece {
+                Piece::Statement(statement) => statement.text,
+                Piece::Command { text, .. } => format!("command {text}"),
+            };
+            pieces.into_iter().map(text).collect()
+        };
+        assert_eq!(texts(all(&whole)), expected);
+        let mut input = Input::new();
+        input.push(&whole);
+        assert_eq!(texts(std::iter::from_fn(|| input.next()).collect()), expected);
+    }
+
+    /// The work grows with the text, not with its square: a hundred times as much text takes seconds otherwise.
+    #[test]
+    fn long_texts_are_read_once() {
+        let rows = 40_000;
+        let lines = (0..rows).map(|n| format!("({n}, 'a;b', \"c\"), -- ;")).collect::<Vec<_>>().join("\n");
+        let began = std::time::Instant::now();
+        assert_eq!(all(&format!("values\n{lines}\n(0);")).len(), 1);
+        let line = "select 'a;b', 1; ".repeat(rows);
+        assert_eq!(all(&line).len(), rows);
+        assert_eq!(all(&format!("select '{}';", "text; text\n".repeat(rows))).len(), 1);
+        assert!(began.elapsed() < std::time::Duration::from_secs(10), "{:?}", began.elapsed());
     }
 
     #[test]

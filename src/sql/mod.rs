@@ -58,5 +58,6 @@ pub use crate::scan::ScanProgress;
 pub use crate::storage::RequestCounts;
 pub use result::{PinLine, Scanned, StatementKind, StatementResult, Timing};
 pub use session::{Session, SessionConfig};
+pub(crate) use tokens::Cursor;
 pub use tokens::StatementText;
 pub use warehouse::Warehouse;

@@ -1,7 +1,7 @@
 //! Small things about tokens: cutting a text into statements, making words and strings.
 
 use datafusion::sql::sqlparser::keywords::Keyword;
-use datafusion::sql::sqlparser::tokenizer::{Span, Token, TokenWithSpan, Tokenizer, Whitespace, Word};
+use datafusion::sql::sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Tokenizer, Whitespace, Word};
 
 use super::dialect::LakeDialect;
 use crate::error::{Error, Result};
@@ -34,33 +34,52 @@ pub(crate) fn tokenize(sql: &str) -> Result<Vec<TokenWithSpan>> {
     })
 }
 
+/// Turns lines and columns of a text into bytes; places are asked for in their order.
+pub(crate) struct Cursor<'a> {
+    rest: std::str::Chars<'a>,
+    length: usize,
+    line: u64,
+    column: u64,
+}
+
+impl<'a> Cursor<'a> {
+    /// At the beginning of a text.
+    pub(crate) fn new(text: &'a str) -> Self {
+        Self { rest: text.chars(), length: text.len(), line: 1, column: 1 }
+    }
+
+    /// The byte of a place, or of the text's end when the place lies behind it.
+    pub(crate) fn byte_at(&mut self, place: Location) -> usize {
+        while (self.line, self.column) < (place.line, place.column) {
+            match self.rest.next() {
+                Some('\n') => (self.line, self.column) = (self.line + 1, 1),
+                Some(_) => self.column += 1,
+                None => break,
+            }
+        }
+        self.length - self.rest.as_str().len()
+    }
+}
+
 /// Cuts a text at its semicolons.
 pub(crate) fn split(sql: &str) -> Result<Vec<StatementText>> {
-    let lines: Vec<usize> = std::iter::once(0).chain(sql.match_indices('\n').map(|(at, _)| at + 1)).collect();
-    let byte_at = |line: u64, column: u64| -> usize {
-        let start = usize::try_from(line.saturating_sub(1)).ok().and_then(|l| lines.get(l)).copied().unwrap_or(0);
-        let rest = sql.get(start..).unwrap_or_default();
-        let skip = usize::try_from(column.saturating_sub(1)).unwrap_or(0);
-        start + rest.char_indices().nth(skip).map_or(rest.len(), |(at, _)| at)
-    };
+    let mut cursor = Cursor::new(sql);
     let mut statements = Vec::new();
-    let mut first: Option<Span> = None;
-    let mut push = |from: Span, end: usize, closed: bool| {
-        let offset = byte_at(from.start.line, from.start.column);
+    let mut first: Option<(Location, usize)> = None;
+    let mut push = |(from, offset): (Location, usize), end: usize, closed: bool| {
         let text = sql.get(offset..end).unwrap_or_default().trim_end().to_string();
-        statements.push(StatementText { text, offset, line: from.start.line, column: from.start.column, closed });
+        statements.push(StatementText { text, offset, line: from.line, column: from.column, closed });
     };
     for token in tokenize(sql)? {
         match token.token {
             Token::SemiColon => {
                 if let Some(from) = first.take() {
-                    push(from, byte_at(token.span.start.line, token.span.start.column), true);
+                    push(from, cursor.byte_at(token.span.start), true);
                 }
             }
             Token::Whitespace(_) | Token::EOF => {}
-            _ => {
-                first.get_or_insert(token.span);
-            }
+            _ if first.is_none() => first = Some((token.span.start, cursor.byte_at(token.span.start))),
+            _ => {}
         }
     }
     if let Some(from) = first {
