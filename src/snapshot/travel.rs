@@ -263,7 +263,9 @@ impl Traveller<'_> {
         while let Some(snapshot) = read.try_next().await? {
             let Some(watermark) = snapshot.watermark else { continue };
             if watermark >= millis {
-                return Ok(Chosen::of(snapshot, PinRequest::Watermark(millis)));
+                let mut chosen = Chosen::of(snapshot, PinRequest::Watermark(millis));
+                chosen.notices.extend(self.seconds(millis, watermark));
+                return Ok(chosen);
             }
             if highest.is_none_or(|(so_far, _)| watermark > so_far) {
                 highest = Some((watermark, snapshot.id));
@@ -283,6 +285,20 @@ impl Traveller<'_> {
             None => "choose by snapshot id, tag or timestamp",
             Some(_) => "wait for the writer, or ask for an earlier watermark",
         }))
+    }
+
+    /// A number decades before what it found was meant in seconds.
+    fn seconds(&self, millis: i64, found: i64) -> Option<String> {
+        const DECADES: i64 = 20 * 365 * 86_400_000;
+        (millis > 0 && found.saturating_sub(millis) > DECADES).then(|| {
+            format!(
+                "watermark {millis} is {}, decades before {}, the first that is reached: watermarks are milliseconds, \
+                 for seconds write {}",
+                self.zone.show_exact(millis),
+                self.zone.show_exact(found),
+                millis.saturating_mul(1_000)
+            )
+        })
     }
 
     async fn by_commit(&self, user: &str, identifier: i64) -> Result<Arc<Snapshot>> {

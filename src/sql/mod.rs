@@ -56,6 +56,7 @@ pub use crate::query::Work;
 pub use crate::recon::accounting::{Accounting, AccountingRow};
 pub use crate::scan::ScanProgress;
 pub use crate::storage::RequestCounts;
+pub(crate) use place::missing_column;
 pub use result::{PinLine, Scanned, StatementKind, StatementResult, Timing};
 pub use session::{Session, SessionConfig};
 pub(crate) use tokens::Cursor;

@@ -1,7 +1,13 @@
 //! Where in the text an error of parsing or planning points to.
 
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
 use datafusion::common::{Column, SchemaError};
 use datafusion::error::DataFusionError;
+use datafusion::sql::parser::{CopyToSource, Statement as DfStatement};
+use datafusion::sql::sqlparser::ast::{ObjectName, ObjectNamePart, Spanned, Visit, Visitor};
+use datafusion::sql::sqlparser::tokenizer::Location;
 
 use crate::error::Error;
 use crate::snapshot::nearest::known_names;
@@ -20,6 +26,41 @@ impl Place {
             return error;
         }
         error.with_context("line", self.line).with_context("column", self.column)
+    }
+}
+
+impl From<Location> for Place {
+    fn from(location: Location) -> Self {
+        Self { line: location.line, column: location.column }
+    }
+}
+
+/// Where the relations of a statement stand first, by the last part of their names as they are looked up.
+pub(crate) fn relations(statement: &DfStatement) -> BTreeMap<String, Place> {
+    let mut found = Relations(BTreeMap::new());
+    let _ = match statement {
+        DfStatement::Statement(statement) => statement.visit(&mut found),
+        DfStatement::Explain(explain) => return relations(&explain.statement),
+        DfStatement::CopyTo(copy) => match &copy.source {
+            CopyToSource::Query(query) => query.visit(&mut found),
+            CopyToSource::Relation(name) => found.pre_visit_relation(name),
+        },
+        DfStatement::CreateExternalTable(_) | DfStatement::Reset(_) => ControlFlow::Continue(()),
+    };
+    found.0
+}
+
+struct Relations(BTreeMap<String, Place>);
+
+impl Visitor for Relations {
+    type Break = ();
+
+    fn pre_visit_relation(&mut self, name: &ObjectName) -> ControlFlow<()> {
+        if let Some(ObjectNamePart::Identifier(last)) = name.0.last() {
+            let key = if last.quote_style.is_some() { last.value.clone() } else { last.value.to_lowercase() };
+            self.0.entry(key).or_insert_with(|| name.span().start.into());
+        }
+        ControlFlow::Continue(())
     }
 }
 

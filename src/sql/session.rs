@@ -320,7 +320,7 @@ impl Session {
 
     /// Plans a statement of DataFusion's; what is no query is carried out.
     async fn plan(&self, run: &Run, statement: DfStatement) -> Result<Planned> {
-        refuse::check(&statement, |name| self.is_local(name))?;
+        refuse::check(&statement, |name| self.is_local(name), |name| self.is_view(name))?;
         let mut statement = statement;
         let mut view = None;
         if let DfStatement::Statement(inner) = &mut statement {

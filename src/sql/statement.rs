@@ -13,7 +13,7 @@ use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::execution::{SessionState, SessionStateBuilder};
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use datafusion::sql::parser::Statement as DfStatement;
-use datafusion::sql::sqlparser::ast::TableFactor;
+use datafusion::sql::sqlparser::ast::{Spanned, TableFactor};
 use parking_lot::Mutex;
 
 use super::catalog::StatementCatalogs;
@@ -22,6 +22,7 @@ use super::functions;
 use super::identifiers;
 use super::names::{TableName, split_selector};
 use super::operands::LosslessOperands;
+use super::place::{self, Place};
 use super::plain;
 use super::planner::{ShownNames, TravelPlanner};
 use super::selector::Selection;
@@ -247,10 +248,13 @@ impl Statement {
         }
         let written = found.clone();
         self.references.lock().extend(found);
+        // a place in the text of a view is none in the statement that reads it
+        let places = if self.depth == 0 { place::relations(&statement) } else { BTreeMap::new() };
         // resolve first: the columns decide how unquoted names are read
         let mut known = identifiers::Known::default();
         for reference in state.resolve_table_references(&statement)? {
-            if let Some(provider) = self.resolve(state, reference).await? {
+            let place = places.get(reference.table()).copied().unwrap_or_default();
+            if let Some(provider) = self.resolve(state, reference).await.map_err(|error| place.attach(error))? {
                 known.columns(&provider.schema());
             }
         }
@@ -272,6 +276,15 @@ impl Statement {
 
     /// The relation that a table factor outside of a query names.
     pub(crate) async fn relation(
+        self: &Arc<Self>,
+        state: &SessionState,
+        factor: TableFactor,
+    ) -> Result<Arc<dyn TableProvider>> {
+        let place = Place::from(factor.span().start);
+        self.relation_of(state, factor).await.map_err(|error| place.attach(error))
+    }
+
+    async fn relation_of(
         self: &Arc<Self>,
         state: &SessionState,
         factor: TableFactor,
@@ -319,7 +332,8 @@ impl Statement {
 
     /// The error of planning in our words: a table that is not there, a column that came later.
     async fn explain(&self, error: datafusion::error::DataFusionError) -> Error {
-        let (place, column) = super::place::of(&error);
+        let (place, column) = place::of(&error);
+        let place = if self.depth == 0 { place } else { Place::default() };
         let text = error.strip_backtrace();
         let missed =
             self.misses.lock().iter().find(|(name, _)| text.contains(&format!("{name}'"))).map(|(_, e)| copy(e));

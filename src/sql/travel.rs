@@ -265,7 +265,8 @@ impl Renamer<'_> {
                     *alias = Some(functions::alias(call.function.name()));
                 }
                 *args = None;
-                *name = ObjectName::from(vec![Ident::with_quote('"', renamed.clone())]);
+                let span = name.span();
+                *name = ObjectName::from(vec![Ident { span, ..Ident::with_quote('"', renamed.clone()) }]);
             }
             self.found.insert(renamed, Reference::Function(call));
             return Ok(());

@@ -5,7 +5,7 @@ use arrow::datatypes::Int64Type;
 use datafusion::dataframe::DataFrame;
 
 use super::{Session, count_all, one};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::query::{LakeTable, ScanLog, Work};
 use crate::recon::accounting::{Accounting, AccountingOptions, account};
 use crate::scan::ScanRequest;
@@ -34,7 +34,14 @@ impl Session {
     /// No such database.
     pub async fn tables(&self, database: Option<&str>) -> Result<Vec<String>> {
         let database = database.map_or_else(|| self.database(), str::to_string);
-        let mut names = self.warehouse.catalog().list_tables(&database).await?;
+        let global = database == system_tables::GLOBAL_DATABASE;
+        let mut names = match self.warehouse.catalog().list_tables(&database).await {
+            Err(error) if global && error.kind() == ErrorKind::NotFound => Vec::new(),
+            names => names?,
+        };
+        if global {
+            names.extend(system_tables::global_tables(&self.warehouse).into_iter().map(str::to_string));
+        }
         names.extend(self.settings().local_names(&database));
         names.sort();
         Ok(names)
@@ -93,6 +100,11 @@ impl Session {
     /// Names after `$`.
     pub fn system_tables() -> Vec<&'static str> {
         system_tables::names().collect()
+    }
+
+    /// The database of system tables over the whole warehouse.
+    pub fn global_database() -> &'static str {
+        system_tables::GLOBAL_DATABASE
     }
 
     /// Names of our table functions.

@@ -2,6 +2,7 @@
 
 use std::path::{Component, PathBuf};
 
+use datafusion::logical_expr::TableType;
 use datafusion::sql::sqlparser::ast::ObjectName;
 
 use super::{Run, Session, check_database};
@@ -53,6 +54,12 @@ impl Session {
     /// Views and temporary tables belong to a database that is there; the current one goes without saying.
     pub(super) async fn check_home(&self, database: &str) -> Result<()> {
         if database == self.database() { Ok(()) } else { check_database(&self.warehouse, database).await }
+    }
+
+    /// Whether a name stands for a view of the session.
+    pub(super) fn is_view(&self, name: &ObjectName) -> bool {
+        let local = self.in_warehouse(name).and_then(|(database, table)| self.settings().local(&database, &table));
+        local.is_some_and(|table| table.table_type() == TableType::View)
     }
 
     /// A name for a view must not hide a table.

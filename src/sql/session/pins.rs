@@ -2,19 +2,28 @@
 
 use std::sync::Arc;
 
-use datafusion::sql::sqlparser::ast::TableFactor;
+use datafusion::sql::sqlparser::ast::{Spanned, TableFactor};
 
 use super::{Run, Session};
 use crate::error::{Error, Result};
 use crate::snapshot::TableIdent;
 use crate::snapshot::nearest::known_names;
 use crate::sql::names::{TableName, split_selector};
+use crate::sql::place::Place;
 use crate::sql::result::{PinLine, StatementResult};
 use crate::sql::selector::{Selection, drop_choices};
 use crate::sql::settings::{SessionPin, is_honoured};
 use crate::sql::statements::{PinCommand, Target, name_of, pin};
 use crate::sql::travel;
 use crate::storage::env::now_millis;
+
+/// A table to pin.
+struct Wanted {
+    database: String,
+    table: String,
+    selection: Selection,
+    place: Place,
+}
 
 impl Session {
     /// The session's own pins.
@@ -43,7 +52,7 @@ impl Session {
             Some(clause) => Some(travel::selection_of(clause, state, zone)?),
             None => None,
         };
-        let mut wanted: Vec<(String, String, Selection)> = Vec::new();
+        let mut wanted: Vec<Wanted> = Vec::new();
         match command.target {
             Target::Tables(factors) => {
                 for factor in factors {
@@ -52,6 +61,7 @@ impl Session {
                         Some(version) => Some(travel::selection_of(version, state, zone)?),
                         None => None,
                     };
+                    let place = Place::from(name.span().start);
                     let (database, table) = self.table_name(&name)?;
                     // a table may really be called `a@b`
                     let (table, named) = if let Some((base, suffix)) = split_selector(&table)
@@ -69,13 +79,14 @@ impl Session {
                         .with_code("ConflictingSelectors"));
                     }
                     let selection = own.or(named).or_else(|| common.clone()).unwrap_or_default();
-                    wanted.push((database, table, selection));
+                    wanted.push(Wanted { database, table, selection, place });
                 }
             }
             Target::Database(name) => {
                 let database = self.database_of(&name)?;
                 for table in self.warehouse.catalog().list_tables(&database).await? {
-                    wanted.push((database.clone(), table, common.clone().unwrap_or_default()));
+                    let selection = common.clone().unwrap_or_default();
+                    wanted.push(Wanted { database: database.clone(), table, selection, place: Place::default() });
                 }
             }
         }
@@ -96,22 +107,22 @@ impl Session {
     }
 
     /// Pins of tables by name, whatever the session has pinned.
-    async fn resolve(
-        &self,
-        run: &Run,
-        wanted: Vec<(String, String, Selection)>,
-    ) -> Result<Vec<(TableIdent, SessionPin)>> {
+    async fn resolve(&self, run: &Run, wanted: Vec<Wanted>) -> Result<Vec<(TableIdent, SessionPin)>> {
         let mut held = Vec::new();
-        for (database, name, selection) in wanted {
+        for Wanted { database, table: name, selection, place } in wanted {
             let parts = TableName::parse(&name);
             if parts.system.is_some() {
                 return Err(
                     Error::invalid(format!("{name} is a system table; pin the table itself")).with_code("BadSelector")
                 );
             }
-            let table = run.statement.table(&database, &name).await?;
-            let (table, selection) = run.statement.on_branch(table, parts, &selection).await?;
-            let pin = run.statement.pin_anew(&table, &selection).await?;
+            let found = async {
+                let table = run.statement.table(&database, &name).await?;
+                let (table, selection) = run.statement.on_branch(table, parts, &selection).await?;
+                let pin = run.statement.pin_anew(&table, &selection).await?;
+                Ok((table, selection, pin))
+            };
+            let (table, selection, pin) = found.await.map_err(|error| place.attach(error))?;
             let said = if selection.chooses() { selection.suffix() } else { pin.request.to_string() };
             let mut options = selection.options;
             drop_choices(&mut options);

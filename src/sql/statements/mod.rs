@@ -15,7 +15,7 @@ use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::{Span, Token, TokenWithSpan};
 
 use super::dialect::LakeDialect;
-use super::place;
+use super::place::{self, Place};
 use super::rewrite::rewrite;
 use super::tokens::{are_words, is_word, mark, syntax, word, word_or_string, written};
 use crate::error::{Error, Result};
@@ -190,13 +190,14 @@ pub(super) fn view_text(tokens: &[TokenWithSpan]) -> Option<String> {
 /// Parses tokens that time travel spellings are already taken out of.
 fn statement(tokens: Vec<TokenWithSpan>) -> Result<DfStatement> {
     let dialect = LakeDialect;
+    let end = tokens.last().map(|token| token.span.end);
     let parsed = DFParserBuilder::new(tokens)
         .with_dialect(&dialect)
         .with_recursion_limit(RECURSION_LIMIT)
         .build()
         .and_then(|mut parser| parser.parse_statements());
     let mut statements = parsed.map_err(|error| {
-        let place = place::of(&error).0;
+        let mut place = place::of(&error).0;
         let message = match &error {
             DataFusionError::SQL(parser, _) => {
                 let text = parser.to_string();
@@ -205,6 +206,10 @@ fn statement(tokens: Vec<TokenWithSpan>) -> Result<DfStatement> {
             }
             other => Error::invalid(other.strip_backtrace()).message().to_string(),
         };
+        // the parser says where what it found stands, but not where nothing more does
+        if let (true, Some(end)) = (place == Place::default() && message.ends_with("found: EOF"), end) {
+            place = end.into();
+        }
         place.attach(Error::invalid(message).with_code("Syntax").with_source(error))
     })?;
     match (statements.pop_front(), statements.pop_front()) {

@@ -13,23 +13,28 @@ fn writing(what: &str) -> Error {
         .with_hint("Lakepin reads only; CREATE TEMPORARY TABLE, CREATE VIEW and COPY … TO 'file' work")
 }
 
-/// Refuses what would write. `is_local` tells names of this session's own tables.
-pub(crate) fn check(statement: &DfStatement, is_local: impl Fn(&ObjectName) -> bool) -> Result<()> {
+/// Refuses what would write. `is_local` tells names of this session's own tables and views, `is_view` its views.
+pub(crate) fn check(
+    statement: &DfStatement,
+    is_local: impl Fn(&ObjectName) -> bool,
+    is_view: impl Fn(&ObjectName) -> bool,
+) -> Result<()> {
+    let is_table = |name: &ObjectName| is_local(name) && !is_view(name);
     let statement = match statement {
         DfStatement::Statement(statement) => statement.as_ref(),
-        DfStatement::Explain(explain) => return check(&explain.statement, is_local),
+        DfStatement::Explain(explain) => return check(&explain.statement, is_local, is_view),
         _ => return Ok(()),
     };
     match statement {
         SqlStatement::Insert(insert) => match &insert.table {
-            TableObject::TableName(name) if is_local(name) => Ok(()),
+            TableObject::TableName(name) if is_table(name) => Ok(()),
             _ => Err(writing("INSERT")),
         },
-        SqlStatement::Update(update) => local_factor(&update.table.relation, &is_local, "UPDATE"),
+        SqlStatement::Update(update) => local_factor(&update.table.relation, &is_table, "UPDATE"),
         SqlStatement::Delete(delete) => {
             let (FromTable::WithFromKeyword(tables) | FromTable::WithoutKeyword(tables)) = &delete.from;
             match tables.as_slice() {
-                [one] => local_factor(&one.relation, &is_local, "DELETE"),
+                [one] => local_factor(&one.relation, &is_table, "DELETE"),
                 _ => Err(writing("DELETE")),
             }
         }
@@ -60,9 +65,9 @@ pub(crate) fn check(statement: &DfStatement, is_local: impl Fn(&ObjectName) -> b
     }
 }
 
-fn local_factor(factor: &TableFactor, is_local: &impl Fn(&ObjectName) -> bool, what: &str) -> Result<()> {
+fn local_factor(factor: &TableFactor, is_table: &impl Fn(&ObjectName) -> bool, what: &str) -> Result<()> {
     match factor {
-        TableFactor::Table { name, .. } if is_local(name) => Ok(()),
+        TableFactor::Table { name, .. } if is_table(name) => Ok(()),
         _ => Err(writing(what)),
     }
 }
