@@ -37,12 +37,17 @@ pub fn variables() -> Result<BTreeMap<String, String>, String> {
         .collect())
 }
 
+fn ensure_none(left: &[String]) -> Result<(), String> {
+    if left.is_empty() { Ok(()) } else { Err(left.join("\n\n")) }
+}
+
 async fn check(path: PathBuf) -> Result<Outcome, String> {
     // plans shall not depend on the machine
     let session = SessionConfig { target_partitions: Some(4), ..SessionConfig::default() };
     let options = Options { variables: variables()?, session, ..Options::default() };
     if std::env::var_os("LAKEPIN_COMPLETE").is_some() {
-        complete_file(&path, &options).await.map_err(|e| e.to_string())?;
+        let completed = complete_file(&path, &options).await.map_err(|e| e.to_string())?;
+        ensure_none(&completed.left)?;
     }
     let report = run_file(&path, &options).await;
     match report.failures.as_slice() {

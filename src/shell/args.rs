@@ -26,7 +26,7 @@ pub struct Args {
 
 const AFTER_HELP: &str = "\
 Exit codes: 0 done; 1 SQL or run error; 2 usage or missing file; 4 pin lost or expired, data file lost; \
-5 timeout or budget; 130 interrupted.
+5 timeout or budget; 130 interrupted; 143 terminated; 129 hung up.
 Without -c, -f and a terminal, statements are read from standard input.";
 
 /// Options of every way of running.
@@ -44,7 +44,7 @@ pub struct Common {
     /// Format of results [default: table on a terminal, else csv]
     #[arg(long, global = true, value_enum, env = "LAKEPIN_FORMAT")]
     pub format: Option<Format>,
-    /// What a script does after an error; its exit code is not 0 either way
+    /// What a script does after an error: stop ends it with the code of the error, continue goes on and ends with 1
     #[arg(long, global = true, value_enum, env = "LAKEPIN_ON_ERROR", default_value_t = OnError::Stop)]
     pub on_error: OnError,
     /// Set a variable for :name; repeatable
@@ -72,13 +72,13 @@ pub struct Common {
     #[arg(long, global = true, env = "LAKEPIN_MAX_BYTES_SCANNED", value_name = "SIZE", value_parser = size)]
     pub max_bytes_scanned: Option<usize>,
     /// Read this file before the prompt instead of ~/.config/lakepin/init.sql
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, env = "LAKEPIN_RC", value_name = "FILE")]
     pub rc: Option<PathBuf>,
-    /// Read no file before the prompt
-    #[arg(long, global = true, conflicts_with = "rc")]
+    /// Read no file before the prompt, whatever --rc says
+    #[arg(long, global = true, env = "LAKEPIN_NO_RC", value_parser = clap::builder::FalseyValueParser::new())]
     pub no_rc: bool,
     /// Write results to this file, aside first, renamed when all went well; |COMMAND writes to a program
-    #[arg(short, long, global = true, value_name = "FILE")]
+    #[arg(short, long, global = true, env = "LAKEPIN_OUTPUT", value_name = "FILE")]
     pub output: Option<String>,
     /// Keep an output file that is not whole
     #[arg(long, global = true, env = "LAKEPIN_KEEP_PARTIAL", value_parser = clap::builder::FalseyValueParser::new())]
@@ -291,6 +291,8 @@ pub fn size(text: &str) -> Result<usize, String> {
 
 #[cfg(test)]
 mod tests {
+    use clap::ArgAction;
+
     use super::*;
 
     fn parse(line: &str) -> Args {
@@ -324,6 +326,23 @@ mod tests {
         assert_eq!(duration("5m"), Ok(Duration::from_secs(300)));
         assert_eq!(duration("1500ms"), Ok(Duration::from_millis(1500)));
         assert!(duration("soon").is_err());
+    }
+
+    /// README says so.
+    #[test]
+    fn every_option_that_is_given_once_has_a_variable() {
+        let command = Args::command();
+        let mut once = 0;
+        for argument in command.get_arguments() {
+            if matches!(argument.get_action(), ArgAction::Append | ArgAction::Help | ArgAction::Version) {
+                continue;
+            }
+            let long = argument.get_long().unwrap_or_default().to_uppercase().replace('-', "_");
+            let env = argument.get_env().map(|name| name.to_string_lossy().into_owned());
+            assert_eq!(env, Some(format!("LAKEPIN_{long}")));
+            once += 1;
+        }
+        assert!(once > 20, "{once} options");
     }
 
     #[test]

@@ -13,10 +13,10 @@ use super::interrupt::Interrupts;
 use super::language::{Text, told};
 use super::lost::LostPins;
 use super::output::Output;
-use super::pager::{Paging, notice_mark};
+use super::pager::Paging;
 use super::render::{Expanded, Format};
 use super::report::{describe, eprint};
-use super::state::{ROW_CAP, Settings, Shell};
+use super::state::{CELL_WIDTH, ROW_CAP, Settings, Shell};
 use super::terminal::Terminal;
 use super::{demo, exit, repl};
 use crate::error::{Error, Result, keep_caught_panics_quiet};
@@ -77,7 +77,7 @@ fn run(args: Args, threads: &Threads) -> Result<u8> {
     let terminal = Terminal::detect(common.color);
     let prompts = terminal.input && terminal.output && inputs.is_empty();
     match action {
-        Some(Action::Test(suites)) => threads.workers.block_on(test(&common, &suites)),
+        Some(Action::Test(suites)) => threads.clock.block_on(test(&common, &suites, threads)),
         Some(Action::Counts { table, condition }) => {
             let line = format!("\\counts {table} {}", condition.join(" "));
             scripted(&common, vec![Input::Text(line)], threads)
@@ -164,7 +164,7 @@ pub(super) async fn open(common: &Common, threads: &Threads, interactive: bool) 
                 Some(Rows::All) => None,
                 Some(Rows::Some(rows)) => Some(rows),
             },
-            cell_width: common.cell_width.unwrap_or(60),
+            cell_width: common.cell_width.unwrap_or(CELL_WIDTH),
             ascii: common.ascii,
             quiet: common.quiet,
             autopin: common.autopin,
@@ -209,9 +209,15 @@ fn scripted(common: &Common, inputs: Vec<Input>, threads: &Threads) -> Result<u8
             }
         }
         let mut shell = open(common, threads, false).await?;
+        let several = inputs.iter().filter(|input| matches!(input, Input::Text(_))).count() > 1;
+        let mut texts = 0;
         for input in inputs {
             match input {
-                Input::Text(text) => shell.run_text(&text, "-c").await,
+                Input::Text(text) => {
+                    texts += 1;
+                    let name = if several { format!("-c {texts}") } else { "-c".to_string() };
+                    shell.run_text(&text, &name).await;
+                }
                 Input::File(path) if path == "-" => {
                     shell.run_lines(std::io::BufReader::new(std::io::stdin()), "standard input").await;
                 }
@@ -233,11 +239,8 @@ fn scripted(common: &Common, inputs: Vec<Input>, threads: &Threads) -> Result<u8
 fn close(shell: &mut Shell) -> u8 {
     let code = shell.exit_code();
     let Some(output) = shell.output.take() else { return code };
-    if code != exit::DONE && output.keeps_partial() == Some(false) {
-        let (language, name) = (shell.settings.language, output.name());
-        let text =
-            told!(language, "{name} was not written: there was an error", "{name} 没有写出：有错误", name = name);
-        eprint(&format!("{}{text}\n", notice_mark(language)));
+    if output.holds_nothing() || code != exit::DONE && output.keeps_partial() == Some(false) {
+        shell.tell_unwritten(&output);
         return code;
     }
     match output.close() {
@@ -295,7 +298,7 @@ async fn rc(shell: &mut Shell, common: &Common) {
 }
 
 #[cfg(feature = "slt")]
-async fn test(common: &Common, suites: &super::args::Suites) -> Result<u8> {
+async fn test(common: &Common, suites: &super::args::Suites, threads: &Threads) -> Result<u8> {
     use super::suites::{Options, complete_file, files, run_files};
     use std::io::Write as _;
 
@@ -311,12 +314,21 @@ async fn test(common: &Common, suites: &super::args::Suites) -> Result<u8> {
         session: SessionConfig { target_partitions: Some(4), ..session_config(common) },
         variables: common.variables.iter().cloned().collect(),
         labels: suites.labels.clone(),
+        timeout: common.timeout,
+        workers: Some(threads.workers.handle().clone()),
     };
     let files = files(&suites.paths)?;
+    let mut left = 0;
     if suites.complete {
         for file in &files {
-            complete_file(file, &options).await?;
-            let _ = writeln!(std::io::stdout(), "completed {}", file.display());
+            let (done, told) = match complete_file(file, &options).await {
+                Ok(completed) => (format!("completed {}\n", file.display()), completed.left),
+                // the run that follows tells it again, beside the files that could be read
+                Err(error) => (String::new(), vec![format!("error[{}]: {error}", error.code())]),
+            };
+            left += told.len();
+            let told: String = told.iter().map(|line| format!("left      {line}\n")).collect();
+            let _ = write!(std::io::stdout(), "{told}{done}");
         }
     }
     let failed = run_files(&files, &options, suites.jobs, |report| {
@@ -329,10 +341,10 @@ async fn test(common: &Common, suites: &super::args::Suites) -> Result<u8> {
     })
     .await;
     let _ = writeln!(std::io::stdout(), "{} passed, {failed} failed", files.len() - failed);
-    Ok(if failed == 0 { exit::DONE } else { exit::FAILED })
+    Ok(if failed == 0 && left == 0 { exit::DONE } else { exit::FAILED })
 }
 
 #[cfg(not(feature = "slt"))]
-async fn test(_: &Common, _: &super::args::Suites) -> Result<u8> {
+async fn test(_: &Common, _: &super::args::Suites, _: &Threads) -> Result<u8> {
     Err(Error::unsupported("this build has no runner of suites: build it with feature slt").with_code("Usage"))
 }

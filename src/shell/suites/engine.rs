@@ -1,22 +1,25 @@
 //! A session as sqllogictest sees a database.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use arrow::array::RecordBatch;
 use async_trait::async_trait;
 use futures::TryStreamExt;
 use sqllogictest::{AsyncDB, DBOutput};
+use tokio::runtime::Handle;
 
 use super::Options;
 use super::value::{Letter, letters, rows};
 use crate::error::{Error, Result};
+use crate::shell::execute::{Clock, Owned, lost_task};
 use crate::sql::{Session, StatementKind, Warehouse};
 
 /// One connection of a suite.
 pub struct Engine {
     options: Options,
-    session: Option<Session>,
+    session: Option<Arc<Session>>,
 }
 
 /// An error as suites match it: code, message, facts and hint on one line.
@@ -74,8 +77,8 @@ impl Engine {
         Ok(out)
     }
 
-    async fn open(&self, warehouse: &Warehouse) -> Result<Session> {
-        Session::new(warehouse, self.options.session.clone()).await
+    async fn open(&self, warehouse: &Warehouse) -> Result<Arc<Session>> {
+        Ok(Arc::new(Session::new(warehouse, self.options.session.clone()).await?))
     }
 
     async fn answer(&mut self, sql: &str) -> Result<DBOutput<Letter>> {
@@ -94,29 +97,41 @@ impl Engine {
             };
             self.session = Some(self.open(&warehouse).await?);
         }
-        let Some(session) = &self.session else { return Err(Error::internal("the session is lost")) };
-        let mut last = DBOutput::StatementComplete(0);
-        for result in session.run(sql).await? {
-            last = match result.kind {
-                StatementKind::Done(_) => DBOutput::StatementComplete(0),
-                StatementKind::Rows => {
-                    let schema = result.schema;
-                    let batches: Vec<RecordBatch> = result.stream.try_collect().await?;
-                    let mut rows = rows(&schema, &batches)?;
-                    // where the warehouse lies differs from machine to machine
-                    let url = session.warehouse().url().trim_end_matches('/');
-                    let inside = url.trim_start_matches("file://").trim_start_matches('/');
-                    if inside.len() > 3 {
-                        for cell in rows.iter_mut().flatten().filter(|cell| cell.contains(inside)) {
-                            *cell = cell.replace(url, "WAREHOUSE").replace(inside, "WAREHOUSE");
-                        }
-                    }
-                    DBOutput::Rows { types: letters(&schema), rows }
-                }
-            };
+        let Some(session) = self.session.clone() else { return Err(Error::internal("the session is lost")) };
+        let (sql, clock) = (sql.to_string(), Clock::start(self.options.timeout));
+        let workers = self.options.workers.clone().unwrap_or_else(Handle::current);
+        let mut task = Owned(workers.spawn(async move { answer(&session, &sql).await }));
+        tokio::select! {
+            biased;
+            done = &mut task.0 => done.map_err(lost_task)?,
+            () = clock.expired() => Err(clock.error()),
         }
-        Ok(last)
     }
+}
+
+/// The answer to the last statement of a text.
+async fn answer(session: &Session, sql: &str) -> Result<DBOutput<Letter>> {
+    let mut last = DBOutput::StatementComplete(0);
+    for result in session.run(sql).await? {
+        last = match result.kind {
+            StatementKind::Done(_) => DBOutput::StatementComplete(0),
+            StatementKind::Rows => {
+                let schema = result.schema;
+                let batches: Vec<RecordBatch> = result.stream.try_collect().await?;
+                let mut rows = rows(&schema, &batches)?;
+                // where the warehouse lies differs from machine to machine
+                let url = session.warehouse().url().trim_end_matches('/');
+                let inside = url.trim_start_matches("file://").trim_start_matches('/');
+                if inside.len() > 3 {
+                    for cell in rows.iter_mut().flatten().filter(|cell| cell.contains(inside)) {
+                        *cell = cell.replace(url, "WAREHOUSE").replace(inside, "WAREHOUSE");
+                    }
+                }
+                DBOutput::Rows { types: letters(&schema), rows }
+            }
+        };
+    }
+    Ok(last)
 }
 
 #[async_trait]

@@ -3,15 +3,20 @@
 //! A record's text may hold `${NAME}`: variables of the command line, `WAREHOUSE`, then the environment. A statement
 //! `\connect URL` opens another warehouse for its connection. Every connection is a session of its own.
 
+mod complete;
 mod engine;
+mod parse;
 mod value;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use futures::StreamExt;
-use sqllogictest::{Record, Runner, default_normalizer, default_validator, parse_file, strict_column_validator};
+use sqllogictest::{Record, Runner, strict_column_validator};
+use tokio::runtime::Handle;
 
+pub use complete::{Completed, complete_file};
 pub use engine::{Engine, EngineError};
 pub use value::Letter;
 
@@ -31,6 +36,10 @@ pub struct Options {
     pub variables: BTreeMap<String, String>,
     /// For `onlyif` and `skipif`.
     pub labels: Vec<String>,
+    /// Time a record gets.
+    pub timeout: Option<Duration>,
+    /// Where records run, so that the clock goes on whatever they do; None: the runtime the suites run in.
+    pub workers: Option<Handle>,
 }
 
 /// How a file ended.
@@ -89,10 +98,10 @@ fn walk(folder: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
 /// Runs one file; goes on after a record that differs.
 pub async fn run_file(path: &Path, options: &Options) -> FileReport {
     let mut report = FileReport { path: path.to_path_buf(), records: 0, failures: Vec::new() };
-    let records = match parse_file::<Letter>(path) {
+    let records = match parse::records(path) {
         Ok(records) => records,
         Err(e) => {
-            report.failures.push(e.to_string());
+            report.failures.push(format!("error[{}]: {e}", e.code()));
             return report;
         }
     };
@@ -116,17 +125,6 @@ pub async fn run_file(path: &Path, options: &Options) -> FileReport {
         report.failures.push("the file holds no statement and no query".to_string());
     }
     report
-}
-
-/// Runs one file and writes what it answered into it: nothing but results, types and errors change.
-pub async fn complete_file(path: &Path, options: &Options) -> Result<()> {
-    let mut runner = runner(options);
-    let done = runner
-        .update_test_file(path, " ", default_validator, default_normalizer, strict_column_validator)
-        .await
-        .map_err(|e| Error::invalid(format!("cannot complete the file: {e}")).with_context("file", path.display()));
-    runner.shutdown_async().await;
-    done
 }
 
 /// Runs files, some at a time, and hands each report on in order.
