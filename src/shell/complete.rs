@@ -140,7 +140,7 @@ impl Completion {
         self.until.set(Instant::now() + PATIENCE);
         let typed = line.get(..at).unwrap_or(line);
         if before.trim().is_empty()
-            && let Some(command) = typed.trim_start().strip_prefix('\\')
+            && let Some(command) = command_of(typed)
         {
             return self.command(typed, command);
         }
@@ -170,6 +170,8 @@ impl Completion {
             Argument::Command => {
                 starting(word, commands::all().into_iter().filter_map(|c| c.names.first().map(|n| (*n).to_string())))
             }
+            Argument::Database if first => starting(word, self.databases().into_iter().map(|name| quoted_name(&name))),
+            Argument::Database => Vec::new(),
             Argument::Table if first => self.relations(word),
             Argument::Version if first => self.relations(word),
             Argument::Version => {
@@ -200,15 +202,58 @@ impl Completion {
                 let (_, tags) = self.versions(&table);
                 starting(word, tags.into_iter().map(|tag| format!("'{}'", tag.replace('\'', "''"))))
             }
-            Wanted::Setting => starting(word, self.session.setting_names().into_iter()),
+            Wanted::Setting => self.settings(word),
             Wanted::ScanOption => starting(word, Session::scan_options().iter().map(|option| quoted(option, '\''))),
-            Wanted::Anything if word.contains('$') => self.relations(word),
+            Wanted::Anything if word.contains(['$', '@']) => self.relations(word),
             Wanted::Anything => self.anything(whole, word),
         }
     }
 
-    /// Tables, databases with a dot, and `$` tables once there is a `$`.
+    /// Settings; for one table, `'paimon.db.t.scan.…'`, a part at a time.
+    fn settings(&self, word: &str) -> Vec<String> {
+        let mut found = starting(word, self.session.setting_names().into_iter());
+        let Some(rest) = word.strip_prefix("'paimon.") else { return found };
+        let databases = self.databases();
+        let part = |names: Vec<String>, before: String| names.into_iter().map(move |name| format!("'{before}{name}."));
+        match rest.split_once('.') {
+            None => found.extend(starting(word, part(databases, "paimon.".to_string()))),
+            Some((database, rest)) if databases.iter().any(|known| known == database) => match rest.split_once('.') {
+                None => {
+                    found.extend(starting(word, part(self.tables(Some(database)), format!("paimon.{database}."))));
+                }
+                Some((table, _)) => {
+                    let options = Session::scan_options().iter();
+                    found.extend(starting(word, options.map(|o| format!("'paimon.{database}.{table}.{o}'"))));
+                }
+            },
+            Some(_) => {}
+        }
+        found
+    }
+
+    /// `t@v3`, `t@eod`, `"t@eod-0416"`.
+    fn at_versions(&self, table: &str, typed: &str) -> Vec<String> {
+        let (database, name) = match table.rsplit_once('.') {
+            Some((database, name)) => (format!("{database}."), name),
+            None => (String::new(), table),
+        };
+        let bare = name.trim_start_matches('"');
+        let (ids, tags) = self.versions(&format!("{database}{}", bare.split('$').next().unwrap_or_default()));
+        let ids = ids.into_iter().take(VERSIONS).map(|id| format!("v{id}"));
+        let fits = |version: &String| version.to_lowercase().starts_with(&typed.to_lowercase());
+        let whole = |version: String| {
+            let plain = bare == name && quoted_name(&version) == version;
+            let text = format!("{bare}@{version}");
+            format!("{database}{}", if plain { text } else { quoted(&text, '"') })
+        };
+        ids.chain(tags).filter(fits).map(whole).collect()
+    }
+
+    /// Tables, table functions, databases with a dot, `$` tables once there is a `$`, versions once there is an `@`.
     fn relations(&self, word: &str) -> Vec<String> {
+        if let Some((table, typed)) = word.split_once('@') {
+            return self.at_versions(table, typed);
+        }
         if let Some((table, system)) = word.split_once('$') {
             let names = Session::system_tables().into_iter().map(|name| format!("{table}${name}"));
             let word = format!("{table}${system}");
@@ -219,8 +264,12 @@ impl Completion {
             return starting(word, names.map(|name| format!("{database}.{}", quoted_name(&name))));
         }
         let tables = self.tables(None).into_iter().map(|name| quoted_name(&name));
-        let databases = self.databases().into_iter().map(|name| format!("{}.", quoted_name(&name)));
-        starting(word, tables.chain(databases))
+        let mut databases = self.databases();
+        databases.push(Session::global_database().to_string());
+        let databases = databases.into_iter().map(|name| format!("{}.", quoted_name(&name)));
+        let functions =
+            Session::table_functions().into_iter().filter(|_| !word.is_empty()).map(|name| format!("{name}("));
+        starting(word, tables.chain(databases).chain(functions))
     }
 
     fn anything(&self, whole: &str, word: &str) -> Vec<String> {
@@ -252,6 +301,13 @@ impl Completion {
         found.retain(|candidate| seen.insert(candidate.clone()));
         found
     }
+}
+
+/// The command that a line begins with, without its mark: a backslash, or a dot and a letter.
+pub fn command_of(typed: &str) -> Option<&str> {
+    let typed = typed.trim_start();
+    let dotted = || typed.strip_prefix('.').filter(|rest| !rest.starts_with(|c: char| !c.is_ascii_alphabetic()));
+    typed.strip_prefix('\\').or_else(dotted)
 }
 
 /// Candidates that begin like the word, case aside; an open quote of a name matches the quoted name.
@@ -416,6 +472,51 @@ mod tests {
         let found = mentioned("select x. from pay.a x join \"B\" as y on x.i = y.i, c");
         assert_eq!(found, [("pay.a".to_string(), Some("x".to_string())), ("B".to_string(), Some("y".to_string()))]);
         assert_eq!(mentioned("select 1 from a, b where c"), [("a".to_string(), None), ("b".to_string(), None)]);
+    }
+
+    #[test]
+    fn names_are_offered_where_they_are_wanted() {
+        let dir = tempfile::tempdir().unwrap();
+        crate::shell::make_demo(dir.path()).unwrap();
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let url = dir.path().display().to_string();
+        let session = runtime.block_on(async {
+            let warehouse = crate::sql::Warehouse::open(&url, &BTreeMap::new()).await.unwrap();
+            let config = crate::sql::SessionConfig { database: Some("pay".into()), ..Default::default() };
+            Session::new(&warehouse, config).await.unwrap()
+        });
+        let completion = Completion::new(Arc::new(session), runtime.handle().clone());
+        let cases = [
+            ("\\use ", "pay"),
+            ("\\use p", "pay"),
+            ("\\dt ", "pay"),
+            (".cou", "counts"),
+            (".counts dwd_o", "dwd_order_status"),
+            (".use ", "pay"),
+            ("select * from sys.", "sys.tables"),
+            ("select * from sy", "sys."),
+            ("select * from paimon_", "paimon_changes("),
+            ("select * from dwd_pay_success@", "dwd_pay_success@v8"),
+            ("select * from pay.dwd_pay_success@v", "pay.dwd_pay_success@v8"),
+            ("select * from dwd_pay_success@", "\"dwd_pay_success@after-repair\""),
+            ("\\counts dwd_pay_success@v", "dwd_pay_success@v8"),
+            ("set 'paimon.", "'paimon.pay."),
+            ("set 'paimon.pay.", "'paimon.pay.dwd_pay_success."),
+            ("set 'paimon.pay.dwd_pay_success.", "'paimon.pay.dwd_pay_success.scan.snapshot-id'"),
+            ("set 'paimon.pay.dwd_pay_success.scan.t", "'paimon.pay.dwd_pay_success.scan.tag-name'"),
+            ("set 'paimon.scan.", "'paimon.scan.snapshot-id'"),
+            ("set lakepin.", "lakepin.verify_files"),
+        ];
+        for (typed, expected) in cases {
+            let offered = || completion.complete("", typed, typed.len()).1.iter().any(|found| found == expected);
+            // a slow answer is there at a later key
+            assert!((0..40).any(|_| offered()), "{typed}: {:?}", completion.complete("", typed, typed.len()).1);
+        }
+        for typed in ["\\use pay ", ".5 + co", "select * from nothing@"] {
+            let found = completion.complete("", typed, typed.len()).1;
+            assert!(!found.iter().any(|name| name.contains("pay") || name.contains("counts")), "{typed}: {found:?}");
+        }
+        runtime.shutdown_background();
     }
 
     #[test]

@@ -29,16 +29,23 @@ pub const COMMANDS: &[&Command] = &[
     listing!(&["l", "databases"], "", Argument::None, "databases of the warehouse", "仓库里的库", |shell, _| {
         listed(shell, "SHOW DATABASES".to_string())
     }),
-    listing!(&["dt", "tables"], "[database]", Argument::None, "tables of a database", "库里的表", |shell, call| {
-        match call.words(&shell.variables).first() {
-            Some(database) => listed(shell, format!("SHOW TABLES IN {}", quoted_name(&unquoted(database)))),
-            None => listed(shell, "SHOW TABLES".to_string()),
+    listing!(
+        &["dt", "tables"],
+        "[database]",
+        Argument::Database,
+        "tables of a database",
+        "库里的表",
+        |shell, call| {
+            match call.words(&shell.variables).first() {
+                Some(database) => listed(shell, format!("SHOW TABLES IN {}", quoted_name(&unquoted(database)))),
+                None => listed(shell, "SHOW TABLES".to_string()),
+            }
         }
-    }),
+    ),
     listing!(
         &["use"],
         "database",
-        Argument::None,
+        Argument::Database,
         "make a database the current one",
         "切换当前库",
         |shell, call| {

@@ -66,6 +66,8 @@ impl Task {
 pub enum Argument {
     /// Nothing.
     None,
+    /// Databases.
+    Database,
     /// Tables.
     Table,
     /// A table, then its versions.
