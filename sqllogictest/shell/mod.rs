@@ -1,5 +1,7 @@
 //! The shell driven as a program: through pipes (transcripts under `cases/`) and in a pseudo-terminal.
 
+mod haste;
+mod promises;
 mod pty;
 mod terminal;
 mod transcripts;
@@ -11,6 +13,8 @@ use crate::harness::Test;
 pub fn register(tests: &mut Vec<Test>) {
     transcripts::register(tests);
     terminal::register(tests);
+    haste::register(tests);
+    promises::register(tests);
 }
 
 /// The cases of the field that the shell's tests are of, and how many: tests named `shell::…B097_…` and runs of

@@ -156,6 +156,24 @@ impl Pty {
         (0..cols).filter(|col| screen.cell(row, *col).is_some_and(|cell| cell.contents() == wanted)).collect()
     }
 
+    /// Whether the program has ended.
+    pub fn ended(&mut self) -> Result<bool, String> {
+        Ok(self.child.try_wait().map_err(|e| e.to_string())?.is_some())
+    }
+
+    /// Sends a signal to the program.
+    pub fn signal(&self, name: &str) -> Result<(), String> {
+        let process = self.child.process_id().ok_or("the program has ended")?;
+        let sent = std::process::Command::new("kill").args([&format!("-{name}"), &process.to_string()]).status();
+        if sent.map_err(|e| e.to_string())?.success() { Ok(()) } else { Err("kill failed".to_string()) }
+    }
+
+    /// Whether the terminal edits lines and echoes by itself, as before a program made it raw.
+    pub fn is_cooked(&self) -> Result<bool, String> {
+        let modes = self.master.get_termios().ok_or("the terminal has no modes")?;
+        Ok(format!("{modes:?}").contains("ICANON"))
+    }
+
     /// Waits for the end; the exit code.
     pub fn end(&mut self) -> Result<u32, String> {
         let started = Instant::now();

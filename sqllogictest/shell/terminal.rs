@@ -11,13 +11,13 @@ use tempfile::TempDir;
 use super::pty::Pty;
 use crate::harness::{Outcome, Test};
 
-const PROMPT: &str = "pay@latest=>";
+pub const PROMPT: &str = "pay@latest=>";
 /// Never ends by itself.
-const ENDLESS: &str = "select count(*) from generate_series(1, 1000000000000) as a(x) where x % 7 = 3;";
+pub const ENDLESS: &str = "select count(*) from generate_series(1, 1000000000000) as a(x) where x % 7 = 3;";
 
-type Check = fn(&mut Pty, &TempDir) -> Result<(), String>;
+pub type Check = fn(&mut Pty, &TempDir) -> Result<(), String>;
 
-fn shell(size: (u16, u16), env: &[(&str, &str)]) -> Result<(Pty, TempDir), String> {
+pub fn shell(size: (u16, u16), env: &[(&str, &str)]) -> Result<(Pty, TempDir), String> {
     let home = tempfile::tempdir().map_err(|e| e.to_string())?;
     let pty = shell_in(&home, &crate::suites::demo()?, size, env)?;
     Ok((pty, home))
@@ -31,7 +31,7 @@ fn shell_in(home: &TempDir, demo: &Path, size: (u16, u16), env: &[(&str, &str)])
     Ok(pty)
 }
 
-fn ensure(holds: bool, why: impl FnOnce() -> String) -> Result<(), String> {
+pub fn ensure(holds: bool, why: impl FnOnce() -> String) -> Result<(), String> {
     if holds { Ok(()) } else { Err(why()) }
 }
 
@@ -58,6 +58,14 @@ fn names_are_completed(pty: &mut Pty, _: &TempDir) -> Result<(), String> {
         ("select * from dwd_pay_success version as of 'aft\t", "version as of 'after-repair'"),
         ("sel\t", "=> select"),
         ("use pa\t", "use pay"),
+        ("\\use pa\t", "\\use pay"),
+        ("\\dt pa\t", "\\dt pay"),
+        (".cou\t", ".counts"),
+        ("select * from sys.tab\t", "from sys.tables"),
+        ("select * from paimon_del\t", "from paimon_delta("),
+        ("select * from dwd_pay_success@aft\t", "from \"dwd_pay_success@after-repair\""),
+        ("set lakepin.ver\t", "set lakepin.verify_files"),
+        ("set 'paimon.pay.dwd_pay_success.scan.sn\t", "'paimon.pay.dwd_pay_success.scan.snapshot-id'"),
     ];
     for (typed, expected) in cases {
         // names are asked for while the first key waits: a slow answer is there at the second
@@ -74,13 +82,18 @@ fn names_are_completed(pty: &mut Pty, _: &TempDir) -> Result<(), String> {
             }
         }
         ensure(done, || format!("{typed:?} did not become {expected:?}:\n{}", pty.screen().join("\n")))?;
+        // one after the other, however fast: each only clears its line
         pty.send("\x03")?;
         pty.wait_prompt(PROMPT)?;
-        // two Ctrl-C within two seconds would leave
-        pty.line("")?;
+    }
+    for typed in ["one", "two"] {
+        pty.send(typed)?;
+        pty.wait_text(typed)?;
+        pty.send("\x03")?;
         pty.wait_prompt(PROMPT)?;
     }
-    Ok(())
+    pty.line("select 40 + 2 as answer;")?;
+    pty.wait_text("42").map(drop)
 }
 
 /// Ctrl-C while `running` is on the screen leads back to the prompt. It does so within a second; on a machine that is

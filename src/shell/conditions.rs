@@ -15,36 +15,57 @@ struct Branch {
 
 /// Open `\if`s, outermost first.
 #[derive(Debug, Default)]
-pub struct Conditions(Vec<Branch>);
+pub struct Conditions {
+    open: Vec<Branch>,
+    /// How many of them the text that runs now did not open: they are not its to change.
+    outer: usize,
+}
+
+/// The `\if`s of the text around one that runs.
+#[derive(Debug, Clone, Copy)]
+pub struct Outer(usize);
 
 impl Conditions {
     /// Whether text runs here.
     pub fn active(&self) -> bool {
-        self.0.iter().all(|branch| branch.active)
+        self.open.iter().all(|branch| branch.active)
     }
 
-    /// Whether an `\if` is open.
-    pub fn is_open(&self) -> bool {
-        !self.0.is_empty()
+    /// A text of its own begins.
+    pub fn enter(&mut self) -> Outer {
+        Outer(std::mem::replace(&mut self.outer, self.open.len()))
+    }
+
+    /// The text ended: its branches are closed. Whether there were any.
+    pub fn leave(&mut self, outer: Outer) -> bool {
+        let left_open = self.open.len() > self.outer;
+        self.open.truncate(self.outer);
+        self.outer = outer.0;
+        left_open
+    }
+
+    fn own(&mut self) -> Result<&mut Branch> {
+        match self.open.get_mut(self.outer..).and_then(|own| own.last_mut()) {
+            Some(branch) => Ok(branch),
+            None => Err(Error::invalid("there is no \\if before").with_code("Syntax")),
+        }
     }
 
     /// Whether the branch of an `\elif` matters: an untaken `\if` in text that runs.
     pub fn asks(&self) -> bool {
-        let outer = self.0.split_last().map_or(&[][..], |(_, outer)| outer);
-        outer.iter().all(|branch| branch.active) && self.0.last().is_some_and(|branch| !branch.taken)
+        let outer = self.open.split_last().map_or(&[][..], |(_, outer)| outer);
+        outer.iter().all(|branch| branch.active) && self.open.last().is_some_and(|branch| !branch.taken)
     }
 
     /// `\if`
     pub fn begin(&mut self, holds: bool) {
         let active = holds && self.active();
-        self.0.push(Branch { active, taken: active, last: false });
+        self.open.push(Branch { active, taken: active, last: false });
     }
 
     /// `\elif` and `\else` (`holds` None).
     pub fn next(&mut self, holds: Option<bool>) -> Result<()> {
-        let Some(branch) = self.0.last_mut() else {
-            return Err(Error::invalid("there is no \\if before").with_code("Syntax"));
-        };
+        let branch = self.own()?;
         if branch.last {
             return Err(Error::invalid("\\else was the last branch").with_code("Syntax"));
         }
@@ -56,12 +77,9 @@ impl Conditions {
 
     /// `\endif`
     pub fn end(&mut self) -> Result<()> {
-        self.0.pop().map(drop).ok_or_else(|| Error::invalid("there is no \\if before").with_code("Syntax"))
-    }
-
-    /// Forgets all, after the text that opened them ended.
-    pub fn clear(&mut self) {
-        self.0.clear();
+        self.own()?;
+        self.open.pop();
+        Ok(())
     }
 }
 
@@ -96,5 +114,21 @@ mod tests {
         assert!(!conditions.active());
         conditions.next(None).unwrap();
         assert!(!conditions.active());
+    }
+    #[test]
+    fn text_closes_its_own_branches_and_no_others() {
+        let mut conditions = Conditions::default();
+        conditions.begin(true);
+        let outer = conditions.enter();
+        assert!(conditions.end().is_err() && conditions.next(None).is_err());
+        conditions.begin(false);
+        assert!(!conditions.active());
+        assert!(conditions.leave(outer));
+        assert!(conditions.active());
+        let outer = conditions.enter();
+        assert!(!conditions.leave(outer));
+        conditions.next(None).unwrap();
+        assert!(!conditions.active());
+        conditions.end().unwrap();
     }
 }

@@ -72,6 +72,18 @@ impl Answer {
     }
 }
 
+/// All rows of an answer, and what they were computed on.
+pub struct Collected {
+    /// Columns.
+    pub schema: SchemaRef,
+    /// Rows.
+    pub batches: Vec<RecordBatch>,
+    /// Tables read.
+    pub pins: Vec<PinLine>,
+    /// What the reader should know.
+    pub notices: Vec<String>,
+}
+
 /// How an answer is shown.
 #[derive(Debug, Clone, Copy)]
 pub struct Show {
@@ -79,7 +91,7 @@ pub struct Show {
     pub expanded: Option<Expanded>,
     /// Whether a table on a terminal may leave rows out.
     pub cap: bool,
-    /// Whether pins and the number of rows are told.
+    /// Whether the number of rows is told beside the pins.
     pub footer: bool,
     /// Whether a pager may start.
     pub page: bool,
@@ -94,7 +106,7 @@ impl Default for Show {
 }
 
 impl Show {
-    /// A listing: every row, no pins, as a grid where that can be.
+    /// A listing: every row, not counted, as a grid where that can be.
     pub const LISTING: Self = Self { expanded: None, cap: false, footer: false, page: true, shrink: true };
 }
 
@@ -235,21 +247,17 @@ impl Shell {
     }
 
     /// The rows of a statement, variables replaced, not more than `limit` of them.
-    pub async fn collect(&mut self, text: &str, limit: usize) -> Result<(SchemaRef, Vec<RecordBatch>, Vec<PinLine>)> {
+    pub async fn collect(&mut self, text: &str, limit: usize) -> Result<Collected> {
         let sql = replaced(text, &self.variables);
         self.collect_sql(&sql, limit).await
     }
 
     /// The rows of a statement as it stands, not more than `limit` of them.
-    pub async fn collect_sql(
-        &mut self,
-        sql: &str,
-        limit: usize,
-    ) -> Result<(SchemaRef, Vec<RecordBatch>, Vec<PinLine>)> {
+    pub async fn collect_sql(&mut self, sql: &str, limit: usize) -> Result<Collected> {
         let running = self.interrupts.running();
         let clock = Clock::start(self.settings.timeout);
         let answer = self.answer(sql, &running, &clock).await?;
-        let Answer { schema, mut stream, pins, plan, .. } = answer;
+        let Answer { schema, mut stream, pins, notices, plan, .. } = answer;
         let read = async move {
             let mut batches = Vec::new();
             let mut rows = 0;
@@ -265,7 +273,7 @@ impl Shell {
         };
         let stage = plan.map_or(Stage::Working, Stage::Reading);
         let batches = guarded(&self.workers, read, &running, &clock, &self.progress(), &stage).await?;
-        Ok((schema, batches, pins))
+        Ok(Collected { schema, batches, pins, notices })
     }
 
     /// Pins what a statement read, when the user asked for that.
@@ -290,7 +298,8 @@ impl Shell {
         }
         let mut sink = self.sink(&show)?;
         let shown = self.stream_into(answer, &show, &mut sink, running, clock).await;
-        let paused = running.pause();
+        let interrupts = self.interrupts.clone();
+        let paused = interrupts.pause();
         let kept = self.put_back(sink, shown.is_ok());
         drop(paused);
         let closing = shown?;
@@ -331,6 +340,7 @@ impl Shell {
     pub fn page(&self, text: &str) -> Result<()> {
         match self.terminal.size() {
             Some(size) if self.pages() => {
+                let _paused = self.interrupts.pause();
                 let mut paged = PagedOutput::new(size);
                 paged.write_all(text.as_bytes()).and_then(|()| paged.finish()).map_err(output_error)
             }

@@ -12,8 +12,12 @@ pub const USAGE: u8 = 2;
 pub const LOST: u8 = 4;
 /// Timeout or budget.
 pub const LIMIT: u8 = 5;
+/// SIGHUP: the terminal is gone.
+pub const HUNG_UP: u8 = 129;
 /// Ctrl-C.
 pub const INTERRUPTED: u8 = 130;
+/// SIGTERM.
+pub const TERMINATED: u8 = 143;
 
 /// The exit code of an error.
 pub fn code_of(error: &Error) -> u8 {
@@ -26,9 +30,11 @@ pub fn code_of(error: &Error) -> u8 {
     }
 }
 
-/// Ends the program at once; the terminal is not in raw mode while statements run.
+/// Ends the program at once: the pager with it, the terminal as it was, no file half written.
 pub fn now(code: u8) -> ! {
     super::progress::clear();
+    super::pager::end();
+    super::terminal::restore();
     super::output::leave_unfinished();
     std::process::exit(i32::from(code))
 }

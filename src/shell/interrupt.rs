@@ -1,12 +1,12 @@
-//! Ctrl-C: the first cancels what runs, a second within two seconds ends the program.
+//! Ctrl-C: the first cancels what runs, a second within two seconds ends the program. SIGTERM and SIGHUP end it at once.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
-use super::exit;
+use super::{exit, pager};
 use crate::error::Error;
 
 /// Two within this time end the program.
@@ -19,11 +19,42 @@ pub struct Interrupts(Arc<Inner>);
 #[derive(Debug, Default)]
 struct Inner {
     count: AtomicU64,
-    /// A statement runs: Ctrl-C is for it. Otherwise the prompt or the pager takes the key.
-    running: AtomicBool,
+    /// What runs, one inside the other: Ctrl-C is for all of it. Otherwise the prompt takes the key.
+    running: AtomicUsize,
+    /// How often something began to run while nothing did.
+    begun: AtomicU64,
+    /// Somebody else takes the key: a pager.
+    paused: AtomicUsize,
     /// Nobody sits at the prompt: what does not stop by itself is stopped.
     script: AtomicBool,
     notify: Notify,
+}
+
+/// What a press of Ctrl-C does.
+#[derive(Debug, PartialEq, Eq)]
+enum Press {
+    Ignore,
+    Cancel,
+    End,
+}
+
+impl Inner {
+    fn live(&self) -> bool {
+        self.running.load(Ordering::Acquire) > 0 && self.paused.load(Ordering::Acquire) == 0
+    }
+
+    /// What a press does, the last one being the press before it and what ran then.
+    fn press(&self, last: &mut Option<(Instant, u64)>, now: Instant, paging: bool) -> Press {
+        if !self.live() {
+            let ends = self.script.load(Ordering::Relaxed) && !paging;
+            return if ends { Press::End } else { Press::Ignore };
+        }
+        let begun = self.begun.load(Ordering::Acquire);
+        let twice = last.is_some_and(|(at, what)| what == begun && now.duration_since(at) < TWICE);
+        *last = Some((now, begun));
+        // the key is for the pager too, which would be left alone with the terminal
+        if twice && !paging { Press::End } else { Press::Cancel }
+    }
 }
 
 impl Interrupts {
@@ -33,22 +64,21 @@ impl Interrupts {
         interrupts.0.script.store(script, Ordering::Relaxed);
         let listener = interrupts.clone();
         tokio::spawn(async move {
-            let mut last: Option<Instant> = None;
+            let mut last = None;
             while tokio::signal::ctrl_c().await.is_ok() {
-                if !listener.0.running.load(Ordering::Acquire) {
-                    if listener.0.script.load(Ordering::Relaxed) {
-                        exit::now(exit::INTERRUPTED);
-                    }
-                    continue;
+                match listener.0.press(&mut last, Instant::now(), pager::lives()) {
+                    Press::Ignore => {}
+                    Press::Cancel => listener.fire(),
+                    Press::End => exit::now(exit::INTERRUPTED),
                 }
-                let now = Instant::now();
-                if last.is_some_and(|last| now.duration_since(last) < TWICE) {
-                    exit::now(exit::INTERRUPTED);
-                }
-                last = Some(now);
-                listener.fire();
             }
         });
+        #[cfg(unix)]
+        {
+            use tokio::signal::unix::SignalKind;
+            end_at(SignalKind::terminate(), exit::TERMINATED);
+            end_at(SignalKind::hangup(), exit::HUNG_UP);
+        }
         interrupts
     }
 
@@ -60,7 +90,7 @@ impl Interrupts {
             let this = self.clone();
             tokio::spawn(async move {
                 tokio::time::sleep(Duration::from_millis(900)).await;
-                if this.0.running.load(Ordering::Acquire) && this.0.count.load(Ordering::Acquire) == count {
+                if this.0.live() && this.0.count.load(Ordering::Acquire) == count {
                     exit::now(exit::INTERRUPTED);
                 }
             });
@@ -69,9 +99,35 @@ impl Interrupts {
 
     /// Marks the time in which Ctrl-C cancels.
     pub fn running(&self) -> Running {
-        self.0.running.store(true, Ordering::Release);
+        if self.0.running.fetch_add(1, Ordering::AcqRel) == 0 {
+            self.0.begun.fetch_add(1, Ordering::AcqRel);
+        }
         Running { interrupts: self.clone(), since: self.0.count.load(Ordering::Acquire) }
     }
+}
+
+/// Ends the program at a signal, unless who started it had the signal ignored, as `nohup` does.
+#[cfg(unix)]
+fn end_at(kind: tokio::signal::unix::SignalKind, code: u8) {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    if ignores(&status, kind.as_raw_value()) {
+        return;
+    }
+    // where signals cannot be heard, they end the program as ever
+    let Ok(mut signals) = tokio::signal::unix::signal(kind) else { return };
+    tokio::spawn(async move {
+        if signals.recv().await.is_some() {
+            exit::now(code);
+        }
+    });
+}
+
+/// Whether a process of this `/proc/…/status` ignores a signal.
+#[cfg(unix)]
+fn ignores(status: &str, signal: i32) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    u32::try_from(signal - 1).is_ok_and(|bit| mask.checked_shr(bit).is_some_and(|mask| mask & 1 == 1))
 }
 
 /// While it lives, Ctrl-C is for the statement.
@@ -99,31 +155,68 @@ impl Running {
     }
 }
 
-impl Running {
+impl Interrupts {
     /// Until the value is dropped, Ctrl-C is for somebody else: a pager.
     pub fn pause(&self) -> Paused<'_> {
-        self.interrupts.0.running.store(false, Ordering::Release);
+        self.0.paused.fetch_add(1, Ordering::AcqRel);
         Paused(self)
     }
 }
 
 /// While it lives, Ctrl-C is not for the statement.
 #[derive(Debug)]
-pub struct Paused<'a>(&'a Running);
+pub struct Paused<'a>(&'a Interrupts);
 
 impl Drop for Paused<'_> {
     fn drop(&mut self) {
-        self.0.interrupts.0.running.store(true, Ordering::Release);
+        self.0.0.paused.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.interrupts.0.running.store(false, Ordering::Release);
+        self.interrupts.0.running.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
 /// The error of a cancelled statement.
 pub fn interrupted() -> Error {
     Error::invalid("cancelled by Ctrl-C").with_code("Interrupted")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn second_press_ends_what_the_first_did_not_and_never_a_pager() {
+        let interrupts = Interrupts::default();
+        let mut last = None;
+        let start = Instant::now();
+        let mut press = |millis, paging| {
+            let now = start + Duration::from_millis(millis);
+            interrupts.0.press(&mut last, now, paging)
+        };
+        assert_eq!(press(0, false), Press::Ignore, "the prompt takes the key");
+        let line = interrupts.running();
+        let statement = interrupts.running();
+        assert_eq!((press(10, false), press(500, false)), (Press::Cancel, Press::End));
+        assert_eq!((press(3_000, true), press(3_100, true)), (Press::Cancel, Press::Cancel));
+        let paused = interrupts.pause();
+        assert_eq!(press(3_200, true), Press::Ignore, "the pager takes the key");
+        drop(paused);
+        drop(statement);
+        assert_eq!(press(9_000, false), Press::Cancel, "the rest of the line is cancelled too");
+        drop(line);
+        let _next = interrupts.running();
+        assert_eq!(press(9_100, false), Press::Cancel, "what began since was not pressed for twice");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn ignored_signals_stay_ignored() {
+        let status = "SigBlk:\t0000000000000000\nSigIgn:\t0000000000001001\n";
+        assert_eq!([1, 13, 15].map(|signal| ignores(status, signal)), [true, true, false]);
+        assert!(!ignores("", 1));
+    }
 }

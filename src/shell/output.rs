@@ -50,6 +50,8 @@ pub struct Output {
     target: Target,
     /// Results written so far, those that failed left out.
     results: u64,
+    /// Whether a statement failed while results went here.
+    failed: bool,
 }
 
 #[derive(Debug)]
@@ -73,7 +75,7 @@ impl Output {
             Some(command) => program(command.trim())?,
             None => file(Path::new(target), keep_partial)?,
         };
-        Ok(Self { name: target.to_string(), keep_partial, target: target_kind, results: 0 })
+        Ok(Self { name: target.to_string(), keep_partial, target: target_kind, results: 0, failed: false })
     }
 
     /// The file or `|command`.
@@ -96,9 +98,20 @@ impl Output {
         self.results
     }
 
+    /// A statement failed, perhaps before it had a result.
+    pub fn note_failure(&mut self) {
+        self.failed = true;
+    }
+
+    /// Whether nothing is to be kept: there was no result but an error. An empty file would say that there are no rows.
+    pub fn holds_nothing(&self) -> bool {
+        self.failed && self.results == 0 && self.keeps_partial() == Some(false)
+    }
+
     /// A result ended. One that is not whole leaves the file again, where that can be.
     pub fn end_result(&mut self, good: bool) -> Result<()> {
         self.results += u64::from(good);
+        self.failed |= !good;
         let Target::File { writer, aside, whole } = &mut self.target else { return Ok(()) };
         let ended = match (good || self.keep_partial, aside.is_some()) {
             (true, true) => writer.flush().and_then(|()| writer.stream_position()).map(|end| *whole = end),
@@ -296,6 +309,25 @@ mod tests {
             output.close().unwrap();
             assert_eq!(std::fs::read_to_string(&path).unwrap(), expected);
         }
+    }
+
+    #[test]
+    fn file_of_an_error_alone_is_left() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("out.csv");
+        for (keep_partial, results, failed, nothing) in
+            [(false, 0, true, true), (false, 1, true, false), (false, 0, false, false), (true, 0, true, false)]
+        {
+            let mut output = open(&path, keep_partial);
+            (0..results).for_each(|_| output.end_result(true).unwrap());
+            if failed {
+                output.note_failure();
+            }
+            assert_eq!(output.holds_nothing(), nothing, "{keep_partial} {results} {failed}");
+        }
+        let mut program = Output::open("|cat", false).unwrap();
+        program.note_failure();
+        assert!(!program.holds_nothing(), "what went to a program cannot be left");
     }
 
     #[test]

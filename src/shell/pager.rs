@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::language::Language;
 use super::render::width::width;
@@ -36,8 +37,23 @@ fn is_note(line: &str) -> bool {
     [Language::En, Language::Zh].into_iter().any(|l| line.starts_with(pin_mark(l)) || line.starts_with(notice_mark(l)))
 }
 
-/// Text held before the pager must start.
-const HELD: usize = 8 << 20;
+/// The process of the pager that has the terminal now; 0: none.
+static LIVES: AtomicU32 = AtomicU32::new(0);
+
+/// Whether a pager has the terminal.
+pub fn lives() -> bool {
+    LIVES.load(Ordering::Acquire) != 0
+}
+
+/// Ends the pager, which would keep the terminal for itself when nobody feeds it any more.
+pub fn end() {
+    let process = LIVES.swap(0, Ordering::AcqRel);
+    #[cfg(unix)]
+    if let Some(process) = i32::try_from(process).ok().filter(|process| *process > 0) {
+        use nix::sys::signal::{Signal, kill};
+        let _ = kill(nix::unistd::Pid::from_raw(process), Signal::SIGTERM);
+    }
+}
 
 /// Standard output of a terminal: held until it is known whether it fits.
 #[derive(Debug)]
@@ -74,10 +90,12 @@ impl PagedOutput {
     }
 
     fn start(&mut self) -> io::Result<()> {
+        super::progress::clear();
         let spawned = pager_command().and_then(|mut command| command.stdin(Stdio::piped()).spawn().ok());
         let held = std::mem::take(&mut self.held);
         match spawned {
             Some(child) => {
+                LIVES.store(child.id(), Ordering::Release);
                 self.pager = Some(child);
                 self.send(&held)
             }
@@ -103,11 +121,23 @@ impl PagedOutput {
             }
             self.start().or_else(quiet_pipe)?;
         }
-        if let Some(mut pager) = self.pager.take() {
-            drop(pager.stdin.take());
-            pager.wait()?;
-        }
-        Ok(())
+        self.wait()
+    }
+
+    /// Tells the pager that this was all, and waits until its user has seen enough.
+    fn wait(&mut self) -> io::Result<()> {
+        let Some(mut pager) = self.pager.take() else { return Ok(()) };
+        drop(pager.stdin.take());
+        let ended = pager.wait();
+        LIVES.store(0, Ordering::Release);
+        ended.map(drop)
+    }
+}
+
+impl Drop for PagedOutput {
+    fn drop(&mut self) {
+        // no result leaves a pager behind that nobody waits for
+        let _ = self.wait();
     }
 }
 
@@ -122,7 +152,8 @@ impl Write for PagedOutput {
             self.send(bytes)?;
         } else {
             self.held.extend_from_slice(bytes);
-            if self.held.len() > HELD {
+            // what is more than a screen stays more; who reads it need not wait for its end
+            if !self.fits() {
                 self.start()?;
             }
         }

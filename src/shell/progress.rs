@@ -73,7 +73,8 @@ impl Progress {
 
     /// Draws what is going on.
     pub fn draw(&self, stage: &Stage, rows_out: u64) {
-        if !self.on || self.started.elapsed() < QUIET {
+        // the terminal is the pager's while it lives
+        if !self.on || self.started.elapsed() < QUIET || super::pager::lives() {
             return;
         }
         let received = (self.warehouse.requests() - self.before).bytes_read;

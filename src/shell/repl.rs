@@ -18,7 +18,7 @@ use rustyline::{
 use tokio::runtime::Runtime;
 
 use super::commands::{self, Argument};
-use super::complete::Completion;
+use super::complete::{Completion, command_of};
 use super::exit;
 use super::highlight::highlighted;
 use super::history;
@@ -52,7 +52,7 @@ impl Completer for Typing {
 }
 
 fn wants_file(typed: &str) -> bool {
-    let Some(command) = typed.trim_start().strip_prefix('\\') else { return false };
+    let Some(command) = command_of(typed) else { return false };
     command
         .split_once(char::is_whitespace)
         .and_then(|(name, _)| commands::find(name))
@@ -113,6 +113,7 @@ fn typing(shell: &Shell) -> Typing {
 
 /// Reads and runs lines until the user leaves; the exit code.
 pub fn run(shell: &mut Shell, runtime: &Runtime) -> u8 {
+    super::terminal::keep();
     let cleared = Cleared::default();
     let mut editor = match editor(shell, &cleared) {
         Ok(editor) => editor,
@@ -164,12 +165,18 @@ pub fn run(shell: &mut Shell, runtime: &Runtime) -> u8 {
                 }
                 entry.push_str(&line);
                 input.push(&line);
+                let running = shell.interrupts.running();
                 while let Some(piece) = input.next() {
                     runtime.block_on(shell.piece(piece, "", &mut number));
                     if shell.quit.is_some() {
                         break;
                     }
+                    if running.hit() {
+                        // what stands behind on the line was meant to follow, not to run alone
+                        input.clear();
+                    }
                 }
+                drop(running);
                 if !input.is_open() || shell.quit.is_some() {
                     remember(&mut editor, shell, kept.as_deref(), &std::mem::take(&mut entry));
                 }

@@ -22,7 +22,8 @@ pub struct Source {
 /// The error as text.
 pub fn describe(error: &Error, source: Option<&Source>, color: bool, language: Language) -> String {
     let fact = |name: &str| error.context().iter().find(|(n, _)| *n == name).and_then(|(_, v)| v.parse::<u64>().ok());
-    let place = fact("line").zip(fact("column"));
+    // the place in a statement that a command made is of no use to who wrote the command
+    let place = fact("line").zip(fact("column")).filter(|_| source.is_none_or(|source| !source.text.is_empty()));
     let mut out = String::new();
     let (red, off) = if color { ("\x1b[1;31m", "\x1b[0m") } else { ("", "") };
     let _ = write!(out, "{red}error[{}]{off}", error.code());

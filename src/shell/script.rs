@@ -7,6 +7,7 @@ use super::commands;
 use super::execute::Show;
 use super::exit;
 use super::input::{Ending, Input, Piece};
+use super::interrupt::Running;
 use super::report::{Source, describe, eprint, verbose};
 use super::state::Shell;
 use super::variables::replaced;
@@ -40,8 +41,20 @@ impl Shell {
         Ok(())
     }
 
-    /// Runs lines as they come.
+    /// Runs lines as they come, up to their end, an error that stops or Ctrl-C.
     pub async fn run_lines(&mut self, lines: impl BufRead, name: &str) {
+        let outer = self.conditions.enter();
+        // a script ends at Ctrl-C; at the prompt every file inside of files does
+        let running = self.interactive.then(|| self.interrupts.running());
+        let whole = self.run_pieces(lines, name, running.as_ref()).await;
+        if self.conditions.leave(outer) && whole {
+            let error = Error::invalid("the text ends inside \\if").with_code("Syntax").with_context("file", name);
+            self.fail(&error, None);
+        }
+    }
+
+    /// Whether it came to the end of the lines.
+    async fn run_pieces(&mut self, lines: impl BufRead, name: &str, running: Option<&Running>) -> bool {
         let mut input = Input::new();
         let mut number = 0;
         let mut lines = lines.split(b'\n');
@@ -54,37 +67,38 @@ impl Shell {
                         let error =
                             Error::invalid("the text is not UTF-8").with_code("Usage").with_context("file", name);
                         self.fail(&error, None);
-                        self.quit.get_or_insert(exit::USAGE);
-                        return;
+                        if !self.interactive {
+                            self.quit.get_or_insert(exit::USAGE);
+                        }
+                        return false;
                     }
                 },
                 Some(Err(e)) => {
                     let error = Error::unavailable(format!("cannot read: {e}")).with_context("file", name);
                     self.fail(&error, None);
-                    return;
+                    return false;
                 }
             };
             input.push(line.trim_end_matches('\r'));
             while let Some(piece) = input.next() {
                 self.piece(piece, name, &mut number).await;
-                if self.quit.is_some() {
-                    return;
+                if self.ends(running) {
+                    return false;
                 }
             }
         }
         while let Some(piece) = input.finish() {
             self.piece(piece, name, &mut number).await;
-            if self.quit.is_some() {
-                return;
+            if self.ends(running) {
+                return false;
             }
         }
-        if self.conditions.is_open() && self.depth <= 1 && !self.interactive {
-            self.conditions.clear();
-            self.fail(
-                &Error::invalid("the text ends inside \\if").with_code("Syntax").with_context("file", name),
-                None,
-            );
-        }
+        true
+    }
+
+    /// Whether nothing more of a text may run.
+    fn ends(&self, running: Option<&Running>) -> bool {
+        self.quit.is_some() || running.is_some_and(Running::hit)
     }
 
     /// Runs one piece and tells its error; a script that stops at errors gets its exit code in `quit`.
@@ -133,6 +147,9 @@ impl Shell {
         let color = self.terminal.color && self.terminal.errors;
         eprint(&describe(error, source, color, self.settings.language));
         self.last_error = Some(verbose(error));
+        if let Some(output) = &mut self.output {
+            output.note_failure();
+        }
         let code = exit::code_of(error);
         if self.failed == exit::DONE {
             self.failed = code;
@@ -147,6 +164,8 @@ impl Shell {
         match self.quit {
             Some(code) if code != exit::DONE => code,
             _ if self.interactive => exit::DONE,
+            // of several errors, none tells what became of the whole
+            _ if self.failed != exit::DONE && self.on_error == OnError::Continue => exit::FAILED,
             _ => self.failed,
         }
     }

@@ -23,6 +23,9 @@ use crate::sql::{Session, SessionConfig, Warehouse};
 /// Rows of a table on a terminal: the first twenty and the last twenty.
 pub const ROW_CAP: usize = 40;
 
+/// Cells after which a cell of a table is cut.
+pub const CELL_WIDTH: usize = 60;
+
 /// How results look; `\show` lists it.
 #[derive(Debug, Clone)]
 pub struct Settings {

@@ -22,7 +22,7 @@ use super::language::told;
 use super::output::Output;
 use super::pager::PagedOutput;
 use super::progress::Stage;
-use super::render::width::grouped;
+use super::render::width::{grouped, wrapped};
 use super::render::{Format, Limits, Style, renderer};
 use super::report::eprint;
 use super::spool::Spool;
@@ -127,6 +127,14 @@ impl Shell {
                 out.flush().map_err(output_error)
             }
         }
+    }
+
+    /// Says that a file does not appear.
+    pub(super) fn tell_unwritten(&self, output: &Output) {
+        let (language, name) = (self.settings.language, output.name());
+        let text =
+            told!(language, "{name} was not written: there was an error", "{name} 没有写出：有错误", name = name);
+        eprint(&format!("{}{text}\n", super::pager::notice_mark(language)));
     }
 
     /// Says what became of a result that is not whole.
@@ -254,9 +262,11 @@ impl Shell {
         if self.settings.quiet {
             // rows left out are told however quiet
             lines.extend(closing.shown.map(|_| closing.counted(language)));
-        } else if show.footer {
-            let requests = self.session.warehouse().requests();
-            lines.push(closing.line(language, requests));
+        } else {
+            if show.footer {
+                let line = closing.line(language, self.session.warehouse().requests());
+                lines.push(self.terminal.size().map_or(line.clone(), |(columns, _)| wrapped(&line, columns)));
+            }
             lines.extend(self.notes(&closing.pins, &closing.notices));
         }
         lines.into_iter().map(|line| line + "\n").collect()

@@ -47,3 +47,36 @@ impl Terminal {
         }
     }
 }
+
+#[cfg(unix)]
+mod modes {
+    use std::io::stdin;
+    use std::sync::{Mutex, PoisonError};
+
+    use nix::sys::termios::{SetArg, Termios, tcgetattr, tcsetattr};
+
+    static KEPT: Mutex<Option<Termios>> = Mutex::new(None);
+
+    /// Remembers how the terminal was before a line editor or a pager changes it.
+    pub fn keep() {
+        *KEPT.lock().unwrap_or_else(PoisonError::into_inner) = tcgetattr(stdin()).ok();
+    }
+
+    /// Makes the terminal as it was: an end in haste comes in the midst of a line or a page.
+    pub fn restore() {
+        if let Some(modes) = KEPT.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
+            let _ = tcsetattr(stdin(), SetArg::TCSANOW, modes);
+        }
+    }
+}
+
+#[cfg(unix)]
+pub use modes::{keep, restore};
+
+#[cfg(not(unix))]
+/// Nothing to remember here.
+pub fn keep() {}
+
+#[cfg(not(unix))]
+/// Nothing to restore here.
+pub fn restore() {}

@@ -5,6 +5,7 @@ use futures::future::{FutureExt, LocalBoxFuture};
 
 use super::{Argument, Call, Command, Task, usage};
 use crate::error::{Error, Result};
+use crate::shell::execute::Collected;
 use crate::shell::input::lexed;
 use crate::shell::language::both;
 use crate::shell::render::value::text;
@@ -63,7 +64,7 @@ fn run(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
         if query.is_empty() {
             return Err(usage("write \\assert query = value"));
         }
-        let (schema, batches, _) = shell.collect(query, 1).await?;
+        let Collected { schema, batches, pins, notices } = shell.collect(query, 1).await?;
         let rows: usize = batches.iter().map(arrow::array::RecordBatch::num_rows).sum();
         let found = match batches.iter().find(|batch| batch.num_rows() > 0) {
             Some(batch) if rows == 1 && schema.fields().len() == 1 => {
@@ -80,9 +81,13 @@ fn run(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
         };
         let expected = expected.unwrap_or_else(|| "true".to_string());
         if found == expected || (expected.eq_ignore_ascii_case("null") && found == "NULL") {
-            return shell.say(&[format!("holds: {query} = {found}")]);
+            let mut lines = vec![format!("holds: {query} = {found}")];
+            lines.extend(shell.notes(&pins, &notices));
+            return shell.say(&lines);
         }
-        Err(Error::invalid(format!("{query} answers {found}, not {expected}")).with_code("AssertionFailed"))
+        let failed = Error::invalid(format!("{query} answers {found}, not {expected}")).with_code("AssertionFailed");
+        let read: Vec<&str> = pins.iter().map(|pin| pin.text.as_str()).collect();
+        Err(if read.is_empty() { failed } else { failed.with_context("pin", read.join("; ")) })
     }
     .boxed_local()
 }

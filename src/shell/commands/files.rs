@@ -7,7 +7,7 @@ use futures::future::{FutureExt, LocalBoxFuture};
 
 use super::{Argument, Call, Command, Task};
 use crate::error::{Error, Result};
-use crate::shell::execute::{Answer, Show};
+use crate::shell::execute::{Answer, Collected, Show};
 use crate::shell::language::both;
 use crate::shell::render::Format;
 use crate::shell::state::Shell;
@@ -41,7 +41,8 @@ pub const FILES: Command = Command {
 fn run(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
     async move {
         let sql = query_or_last(shell, &call)?;
-        let (schema, batches, pins) = shell.collect(&format!("EXPLAIN FILES {sql}"), FILES_SHOWN).await?;
+        let Collected { schema, batches, pins, .. } =
+            shell.collect(&format!("EXPLAIN FILES {sql}"), FILES_SHOWN).await?;
         let columns: Vec<usize> = COLUMNS.iter().filter_map(|name| schema.index_of(name).ok()).collect();
         let short = shell.terminal.output && shell.settings.format == Format::Table;
         let shown = batches.iter().map(|batch| shown(&batch.project(&columns)?, short)).collect::<Result<Vec<_>>>()?;

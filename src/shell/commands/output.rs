@@ -54,9 +54,13 @@ fn standing(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
     async move {
         if let Some(output) = shell.output.take() {
             let (program, name) = (output.is_program(), output.name().to_string());
-            output.close()?;
-            if !program {
-                shell.say(&[told!(shell.settings.language, "wrote {name}", "已写出 {name}", name = name)])?;
+            if output.holds_nothing() {
+                shell.tell_unwritten(&output);
+            } else {
+                output.close()?;
+                if !program {
+                    shell.say(&[told!(shell.settings.language, "wrote {name}", "已写出 {name}", name = name)])?;
+                }
             }
         }
         if !call.rest.trim().is_empty() {

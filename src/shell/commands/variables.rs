@@ -4,9 +4,10 @@ use futures::future::{FutureExt, LocalBoxFuture};
 
 use super::{Argument, Call, Command, Task, switch, usage};
 use crate::error::Result;
+use crate::shell::execute::Collected;
 use crate::shell::language::{Text, both, same};
 use crate::shell::render::value::text;
-use crate::shell::state::Shell;
+use crate::shell::state::{CELL_WIDTH, ROW_CAP, Shell};
 
 /// The three.
 pub const COMMANDS: &[&Command] = &[
@@ -33,7 +34,7 @@ pub const COMMANDS: &[&Command] = &[
         names: &["unset"],
         usage: "name",
         task: Task::Run,
-        about: both("forget a variable", "删除变量"),
+        about: both("forget a variable; a setting is what it was without", "删除变量；设置项恢复默认"),
         detail: Text::NONE,
         argument: Argument::None,
         run: unset,
@@ -51,6 +52,9 @@ pub const COMMANDS: &[&Command] = &[
         run: gset,
     },
 ];
+
+/// Variables that are settings of the shell.
+const SETTINGS: &[&str] = &["autopin", "ascii", "rows", "cell_width"];
 
 fn check_name(name: &str) -> Result<()> {
     let good = name.chars().next().is_some_and(|c| c.is_alphabetic() || c == '_')
@@ -90,7 +94,17 @@ fn set(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
 fn unset(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
     async move {
         for name in call.words(&shell.variables) {
-            if shell.variables.remove(&name).is_none() {
+            // a setting is what it is without being set
+            let settings = &mut shell.settings;
+            match name.as_str() {
+                "autopin" => settings.autopin = false,
+                "ascii" => settings.ascii = false,
+                "rows" => settings.rows = Some(ROW_CAP),
+                "cell_width" => settings.cell_width = CELL_WIDTH,
+                _ => {}
+            }
+            let is_setting = SETTINGS.contains(&name.as_str());
+            if shell.variables.remove(&name).is_none() && !is_setting {
                 return Err(usage(format!("there is no variable {name}")));
             }
         }
@@ -103,7 +117,7 @@ fn gset(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
     async move {
         let prefix = call.words(&shell.variables).first().cloned().unwrap_or_default();
         let Some(sql) = shell.last_query.clone() else { return Err(usage("which statement?")) };
-        let (schema, batches, _) = shell.collect_sql(&sql, 1).await?;
+        let Collected { schema, batches, pins, notices } = shell.collect_sql(&sql, 1).await?;
         let Some(batch) = batches.iter().find(|batch| batch.num_rows() > 0) else {
             return Err(usage("the statement answers no row"));
         };
@@ -117,7 +131,7 @@ fn gset(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
                 shell.variables.remove(&name);
             }
         }
-        Ok(())
+        shell.say(&shell.notes(&pins, &notices))
     }
     .boxed_local()
 }

@@ -10,12 +10,13 @@ use futures::future::{FutureExt, LocalBoxFuture};
 use super::{Argument, Call, Command, Task, switch, usage};
 use crate::error::{Error, Result};
 use crate::shell::args::duration;
-use crate::shell::execute::{Answer, Show};
+use crate::shell::execute::{Answer, Collected, Show};
 use crate::shell::interrupt::interrupted;
 use crate::shell::language::{Language, both, told};
 use crate::shell::render::value::text;
 use crate::shell::state::Shell;
 use crate::shell::variables::replaced;
+use crate::sql::missing_column;
 
 /// Rows of a watched statement, at most.
 const ROWS: usize = 1000;
@@ -80,7 +81,7 @@ fn run(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
         let mut turn = 0;
         loop {
             turn += 1;
-            let (schema, batches, pins) = match shell.collect_sql(&sql, ROWS).await {
+            let Collected { schema, batches, pins, notices } = match shell.collect_sql(&sql, ROWS).await {
                 // the end of watching, not a failure of it
                 Err(error) if error.code() == "Interrupted" && shell.interactive => return Ok(()),
                 answer => answer?,
@@ -108,6 +109,7 @@ fn run(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
             shell.say(&lines)?;
             // the pager would wait for a key
             shell.present(answer, Show { page: false, footer: false, ..Show::default() }).await?;
+            shell.say(&shell.notes(&pins, &notices))?;
             last = Some(cells);
             if until || plan.until_change && changed || plan.times.is_some_and(|times| turn >= times) {
                 return Ok(());
@@ -146,7 +148,7 @@ fn cells(shell: &Shell, batches: &[RecordBatch]) -> Result<Vec<Vec<String>>> {
 async fn holds(shell: &mut Shell, until: &str, batches: &[RecordBatch]) -> Result<bool> {
     let first = until.trim_start_matches(['(', ' ']).split_whitespace().next().unwrap_or_default();
     if ["select", "with", "values"].iter().any(|word| first.eq_ignore_ascii_case(word)) {
-        let (_, batches, _) = shell.collect(until, 1).await?;
+        let batches = shell.collect(until, 1).await?.batches;
         return match cells(shell, &batches)?.as_slice() {
             [row] if row.len() == 1 => switch(row.first().map(String::as_str).unwrap_or_default()),
             _ => Err(usage("--until needs a query of one value, true or false, or a condition over the answer")),
@@ -161,8 +163,10 @@ async fn holds(shell: &mut Shell, until: &str, batches: &[RecordBatch]) -> Resul
             }
             let context = SessionContext::new();
             let rows = context.read_batches(batches)?;
-            let condition = context.parse_sql_expr(&until, rows.schema())?;
-            Ok(rows.filter(condition)?.count().await? > 0)
+            let names: Vec<String> = rows.schema().fields().iter().map(|field| field.name().clone()).collect();
+            let named = |error| missing_column(error, names.iter().map(String::as_str));
+            let condition = context.parse_sql_expr(&until, rows.schema()).map_err(named)?;
+            Ok(rows.filter(condition).map_err(named)?.count().await? > 0)
         })
         .await
 }

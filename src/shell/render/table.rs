@@ -335,7 +335,8 @@ impl Renderer for Table {
         }
         match self.grid_widths() {
             None if self.rows > 0 || self.limits.expanded == Expanded::On => self.records(out),
-            None => self.grid(&self.measure(), out),
+            // nothing to show beside the names of the columns, and they do not fit on one line
+            None => self.names.iter().try_for_each(|name| writeln!(out, "{name}")),
             Some(widths) => self.grid(&widths, out),
         }
     }

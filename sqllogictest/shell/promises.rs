@@ -1,0 +1,118 @@
+//! What scripts rely on and a transcript cannot make: files that are lost, torn or in another encoding.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use super::terminal::{ENDLESS, ensure};
+use crate::harness::{Outcome, Test};
+
+/// A run in a folder: exit code, standard output, standard error.
+fn run(folder: &Path, arguments: &[&str]) -> Result<(Option<i32>, String, String), String> {
+    let output = Command::new(env!("CARGO_BIN_EXE_lakepin"))
+        .args(arguments)
+        .current_dir(folder)
+        .env_remove("LAKEPIN_WAREHOUSE")
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|e| e.to_string())?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Ok((output.status.code(), text(&output.stdout), text(&output.stderr)))
+}
+
+fn folder(files: &[(&str, &[u8])]) -> Result<tempfile::TempDir, String> {
+    let home = tempfile::tempdir().map_err(|e| e.to_string())?;
+    for (name, text) in files {
+        std::fs::write(home.path().join(name), text).map_err(|e| e.to_string())?;
+    }
+    Ok(home)
+}
+
+/// A data file that a kept snapshot names and nobody has: never fewer rows, and its own exit code.
+fn lost_data_file_exits_with_4() -> Result<Outcome, String> {
+    let home = folder(&[])?;
+    let demo = home.path().join("demo");
+    lakepin::shell::make_demo(&demo).map_err(|e| e.to_string())?;
+    let mut folders = vec![demo.join("pay.db/dwd_pay_success")];
+    let mut lost = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).map_err(|e| e.to_string())?.flatten() {
+            let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
+            if path.is_dir() {
+                folders.push(path);
+            } else if name.starts_with("data-") {
+                std::fs::remove_file(&path).map_err(|e| e.to_string())?;
+                lost += 1;
+            }
+        }
+    }
+    ensure(lost > 0, || "the demo has no data files".to_string())?;
+    let (code, out, told) = run(home.path(), &["-w", "demo", "-c", "select sum(amount) from pay.dwd_pay_success"])?;
+    ensure(code == Some(4) && told.contains("error[FileLost]"), || format!("{code:?}\n{out}\n{told}"))?;
+    Ok(Outcome::Passed(format!("{lost} files lost")))
+}
+
+/// Files that cannot be read are told by name; the others still run.
+fn suites_name_what_they_cannot_read() -> Result<Outcome, String> {
+    let good: &[u8] = b"query I\nselect 1\n----\n1\n";
+    let home = folder(&[
+        ("a.slt", b"query T\nselect 'caf\xe9'\n----\ncafe\n"),
+        ("b.slt", b"include c.txt\n"),
+        ("c.txt", b"statement ok\nselect 'caf\xe9'\n"),
+        ("d.slt", b"include d.slt\n"),
+        ("e.slt", good),
+    ])?;
+    std::fs::create_dir(home.path().join("f.slt.d")).map_err(|e| e.to_string())?;
+    let demo = crate::suites::demo()?.display().to_string();
+    for complete in [&[][..], &["--complete"][..]] {
+        let (code, out, told) = run(home.path(), &[&["-w", &demo, "test", "."], complete].concat())?;
+        let report = || format!("{complete:?} {code:?}\n{out}\n{told}");
+        ensure(code == Some(1) && out.contains("1 passed, 3 failed"), report)?;
+        for expected in ["not UTF-8 (file: ./a.slt, line: 2)", "not UTF-8 (file: c.txt, line: 2)", "includes itself"] {
+            ensure(out.contains(expected), report)?;
+        }
+        let kept = std::fs::read(home.path().join("e.slt")).map_err(|e| e.to_string())?;
+        ensure(kept == good, report)?;
+    }
+    Ok(Outcome::Passed(String::new()))
+}
+
+fn suites_keep_the_time_given() -> Result<Outcome, String> {
+    let sql = ENDLESS.trim_end_matches(';');
+    let home = folder(&[("slow.slt", format!("query I\n{sql}\n----\n1\n\nquery I\nselect 1\n----\n1\n").as_bytes())])?;
+    let demo = crate::suites::demo()?.display().to_string();
+    let (code, out, told) = run(home.path(), &["-w", &demo, "--timeout", "1s", "test", "slow.slt"])?;
+    ensure(code == Some(1) && out.contains("error[Timeout]"), || format!("{code:?}\n{out}\n{told}"))?;
+    Ok(Outcome::Passed(String::new()))
+}
+
+/// `--complete` writes results, never that what should answer fails, or the other way round.
+fn complete_blesses_no_error() -> Result<Outcome, String> {
+    let before = "# kept\r\nquery I\r\nselect 1 + 1\r\n----\r\n7\r\n\r\nquery I\r\nselect nothing\r\n----\r\n3\r\n\r\n\
+                  statement ok\r\nselect nothing\r\n\r\nquery error nothing at all\r\nselect 5\r\n\r\n\
+                  statement error another text\r\nselect nothing\r\n";
+    let home = folder(&[("x.slt", before.as_bytes())])?;
+    let demo = crate::suites::demo()?.display().to_string();
+    let (code, out, told) = run(home.path(), &["-w", &demo, "test", "--complete", "x.slt"])?;
+    let after = std::fs::read_to_string(home.path().join("x.slt")).map_err(|e| e.to_string())?;
+    let report = || format!("{code:?}\n{out}\n{told}\n{after}");
+    ensure(code == Some(1), report)?;
+    for left in [
+        "left      x.slt:7: query would become query error: error[ColumnNotFound]",
+        "left      x.slt:12: statement ok would become statement error: error[ColumnNotFound]",
+        "left      x.slt:15: query error would become query",
+    ] {
+        ensure(out.contains(left), report)?;
+    }
+    let (head, tail) = after.split_once("statement error").ok_or_else(report)?;
+    let (head_before, _) = before.split_once("statement error").ok_or("no last record")?;
+    ensure(head == head_before.replace("\r\n7\r\n", "\r\n2\r\n"), report)?;
+    ensure(tail.contains("ColumnNotFound") && !after.replace("\r\n", "").contains('\n'), report)?;
+    Ok(Outcome::Passed(String::new()))
+}
+
+pub fn register(tests: &mut Vec<Test>) {
+    tests.push(Test::new("shell::lost_data_file_exits_with_4", lost_data_file_exits_with_4));
+    tests.push(Test::new("shell::suites_name_what_they_cannot_read", suites_name_what_they_cannot_read));
+    tests.push(Test::new("shell::suites_keep_the_time_given", suites_keep_the_time_given));
+    tests.push(Test::new("shell::complete_blesses_no_error", complete_blesses_no_error));
+}
