@@ -74,10 +74,13 @@ async fn run(batch: u64) -> Result<Outcome, String> {
         failures.push(format!("Java refused {refused} of {} steps:\n{said}", steps.len()));
     }
     let number = |line: &str| line.split_once(':').and_then(|(number, _)| number.trim().parse::<usize>().ok());
+    let mut unread = 0;
     for line in said.lines() {
         let step =
             number(line).and_then(|n| steps.get(n.checked_sub(1)?)).ok_or_else(|| format!("odd answer: {line}"))?;
-        if step["op"] == "expect" || step["op"] == "create" {
+        if step["op"] == "expect" && may_lose_keys(&steps, &step["table"]) {
+            unread += 1;
+        } else if step["op"] == "expect" || step["op"] == "create" {
             failures.push(format!("{}: {line}", step["table"]));
         }
     }
@@ -107,13 +110,24 @@ async fn run(batch: u64) -> Result<Outcome, String> {
     }
     if failures.is_empty() {
         return Ok(Outcome::Passed(format!(
-            "{} tables, {compared}, {refused} of {} steps refused by Java, {lost} tables in which Java lost a key",
+            "{} tables, {compared}, {refused} of {} steps refused by Java, {lost} tables in which Java lost a key and \
+             {unread} that it cannot read itself",
             names.len(),
             steps.len()
         )));
     }
     let kept = work.keep();
     Err(format!("kept in {}\n{}", kept.display(), failures.join("\n")))
+}
+
+/// Whether a table is of the kind in which [`java_lost_a_key`]; reading such a key, Java may fail.
+fn may_lose_keys(steps: &[Value], table: &Value) -> bool {
+    let create = steps.iter().find(|step| step["op"] == "create" && step["table"] == *table);
+    let Some(options) = create.and_then(|step| step["options"].as_object()) else { return false };
+    let is = |name: &str, value: &str| options.get(name).is_some_and(|found| found == value);
+    is("merge-engine", "partial-update")
+        && options.keys().any(|name| name.ends_with(".sequence-group"))
+        && (is("changelog-producer", "lookup") || is("deletion-vectors.enabled", "true"))
 }
 
 /// Two deletes of a key that has nothing else: 0.9 compacts them, where changes are looked up, into a row whose own key

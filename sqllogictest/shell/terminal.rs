@@ -456,8 +456,8 @@ fn long_tables_stream(pty: &mut Pty, _: &TempDir) -> Result<(), String> {
     pty.line("\\pager off")?;
     pty.wait_text("pager is off")?;
     pty.line(&format!("{LONG_SQL}0);"))?;
-    // the line of progress says that it runs
-    pty.wait_text("rows read")?;
+    // the first rows are shown while the rest is still to come
+    pty.wait_text("├──")?;
     let held = held_from_now_on(pty.id()?)?;
     pty.wait_text("showing 40 of 30 000 000 rows")?;
     let peak = memory(pty.id()?, "VmHWM")?;

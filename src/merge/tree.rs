@@ -509,7 +509,8 @@ mod tests {
         assert_eq!((error.code(), error.context()), ("AggregateOverflow", &[("column", "a".to_string())][..]));
         let pairs = [("merge-engine", "aggregation"), ("fields.a.aggregate-function", "max")];
         let error = fold(&pairs, &[(Insert, [Some(1), None, None]), (Delete, [Some(1), None, None])]).unwrap_err();
-        assert_eq!((error.code(), error.context()), ("RetractUnsupported", &[("column", "a".to_string())][..]));
+        let context = [("column", "a".to_string()), ("option", "fields.a.aggregate-function".to_string())];
+        assert_eq!((error.code(), error.context()), ("RetractUnsupported", &context[..]));
     }
 
     #[test]

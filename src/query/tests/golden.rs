@@ -37,17 +37,18 @@ fn full_scale() -> bool {
     std::env::var("LAKEPIN_SCALE").is_ok_and(|scale| scale == "full")
 }
 
-/// Tables of which some reads are refused, and a word of the reason.
-const REFUSED: &[(&str, &str)] = &[
-    ("golden.pk_agg_sketch", "aggregate function"),
-    ("golden.append_blob", ".blob file"),
-    ("golden.append_data_evolution", "data-evolution"),
+/// Tables of which some reads are refused, a word of the reason, and whether their latest state is among them: one that
+/// is compacted combines nothing.
+const REFUSED: &[(&str, &str, bool)] = &[
+    ("golden.pk_agg_sketch", "aggregate function", false),
+    ("golden.append_blob", ".blob file", true),
+    ("golden.append_data_evolution", "data-evolution", true),
 ];
 
 /// Whether the table is listed, and this is why.
 fn is_refused(table: &str, error: &Error) -> bool {
     error.kind() == ErrorKind::Unsupported
-        && REFUSED.iter().any(|(name, word)| *name == table && error.to_string().contains(word))
+        && REFUSED.iter().any(|(name, word, _)| *name == table && error.to_string().contains(word))
 }
 
 #[tokio::test]
@@ -133,7 +134,7 @@ async fn every_way_of_reading_a_golden_table_gives_the_same_rows() {
         println!("WRONG {}", line.chars().take(1500).collect::<String>());
     }
     assert!(wrong.is_empty(), "{} differ", wrong.len());
-    for (table, _) in REFUSED {
+    for (table, _, _) in REFUSED.iter().filter(|(_, _, latest)| *latest || full_scale()) {
         assert!(refused.iter().any(|line| line.starts_with(table)), "{table} is listed and not refused");
     }
     assert!(read > 400, "only {read} queries were read");
