@@ -238,7 +238,7 @@ fn set_value(statement: &[(Token, Range<usize>)]) -> Option<Range<usize>> {
     };
     let name: String = name.iter().map(|(token, _)| token.to_string()).collect();
     let (first, last) = (value.first()?, value.last()?);
-    speaks_of_secrets(&name).then(|| first.1.start..last.1.end)
+    speaks_of_secrets(&name).then_some(first.1.start..last.1.end)
 }
 
 /// The value that begins at a place, if the name before it speaks of secrets.

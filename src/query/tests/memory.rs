@@ -336,7 +336,8 @@ async fn each_refusal(lake: &LakeTable, way: Way, wanted: &[String]) -> (usize, 
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_refused_request_gives_all_rows_or_a_clear_error_whichever_it_is() {
-    let tables: [(&str, fn(&Path) -> Vec<String>); 4] =
+    type Make = fn(&Path) -> Vec<String>;
+    let tables: [(&str, Make); 4] =
         [("vectors", vectors), ("lookup", looked_up), ("by commit", ordered_by_commit), ("combined", few_runs)];
     for (name, build) in tables {
         let dir = tempfile::tempdir().expect("a folder");
