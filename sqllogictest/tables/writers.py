@@ -1,7 +1,7 @@
 """Makes writers.tar.zst: small tables in which two writers of the format differ from each other, or from what readers
-expect. Run with the folder of the oracle (sqllogictest/oracle/setup.sh --python FOLDER) and an empty folder:
+expect. ORACLE is the folder of sqllogictest/oracle/setup.sh --python, OUT an empty one:
 
-    python3 writers.py ~/.cache/paimon-oracle /tmp/writers && tar -C /tmp --zstd -cf writers.tar.zst golden
+    python3 writers.py ORACLE OUT && tar -C OUT --zstd -cf writers.tar.zst golden
 """
 
 import json
