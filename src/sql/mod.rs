@@ -56,9 +56,11 @@ pub use crate::query::Work;
 pub use crate::recon::accounting::{Accounting, AccountingRow};
 pub use crate::scan::ScanProgress;
 pub use crate::storage::RequestCounts;
+#[cfg(feature = "cli")]
 pub(crate) use place::missing_column;
 pub use result::{PinLine, Scanned, StatementKind, StatementResult, Timing};
 pub use session::{Session, SessionConfig};
+#[cfg(feature = "cli")]
 pub(crate) use tokens::Cursor;
 pub use tokens::StatementText;
 pub use warehouse::Warehouse;
