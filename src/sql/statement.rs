@@ -66,7 +66,8 @@ pub(crate) struct Statement {
     references: Mutex<References>,
     shown: Arc<ShownNames>,
     tables: Mutex<BTreeMap<(String, String), Arc<Table>>>,
-    pins: tokio::sync::Mutex<Pins>,
+    /// Shared with the views inside: tables are planned side by side, and each state is resolved once by whoever is first.
+    pins: Arc<tokio::sync::Mutex<Pins>>,
     used: Mutex<Vec<Used>>,
     providers: Mutex<BTreeMap<(String, String), Arc<dyn TableProvider>>>,
     misses: Mutex<BTreeMap<String, Error>>,
@@ -96,7 +97,7 @@ impl Statement {
             references: Mutex::default(),
             shown: Arc::default(),
             tables: Mutex::default(),
-            pins: tokio::sync::Mutex::default(),
+            pins: Arc::default(),
             used: Mutex::default(),
             providers: Mutex::default(),
             misses: Mutex::default(),
@@ -161,7 +162,7 @@ impl Statement {
     /// Looks at every relation for `information_schema`: what cannot be read is left out with a notice, and nothing counts
     /// as read by this statement.
     pub(crate) async fn look_at_all(self: &Arc<Self>, names: Vec<Key>) -> Catalogue {
-        let inner = self.nested().await;
+        let inner = self.nested();
         let mut all = BTreeMap::new();
         for (database, name) in names {
             match inner.provider(&database, &name).await {
@@ -575,21 +576,18 @@ impl Statement {
         if self.depth >= VIEW_DEPTH {
             return Err(Error::invalid("views are nested too deep, or a view uses itself").with_code("ViewTooDeep"));
         }
-        let inner = self.nested().await;
+        let inner = self.nested();
         let result = view.plan(&inner).await;
         // what the view read belongs to this statement
         inner.used().into_iter().for_each(|used| self.mark_used(used));
         for notice in inner.notices() {
             self.notice(notice);
         }
-        let known = inner.pins.lock().await.clone();
-        self.pins.lock().await.add(known);
         result
     }
 
     /// A statement inside of this one: the same pins, names of its own.
-    async fn nested(self: &Arc<Self>) -> Arc<Self> {
-        let pins = self.pins.lock().await.clone();
+    fn nested(self: &Arc<Self>) -> Arc<Self> {
         Arc::new(Self {
             warehouse: self.warehouse.clone(),
             settings: Arc::clone(&self.settings),
@@ -599,7 +597,7 @@ impl Statement {
             references: Mutex::default(),
             shown: Arc::default(),
             tables: Mutex::new(self.tables.lock().clone()),
-            pins: tokio::sync::Mutex::new(pins),
+            pins: Arc::clone(&self.pins),
             used: Mutex::default(),
             providers: Mutex::default(),
             misses: Mutex::default(),

@@ -35,16 +35,6 @@ struct State {
 }
 
 impl Pins {
-    /// Adds what another statement resolved and this one did not.
-    pub(super) fn add(&mut self, others: Self) {
-        for (reference, used) in others.by_reference {
-            self.by_reference.entry(reference).or_insert(used);
-        }
-        for (state, pin) in others.by_state {
-            self.by_state.entry(state).or_insert(pin);
-        }
-    }
-
     /// The branch that completes a pin is read at the snapshot at which the statement reads it by its own name.
     fn share_branch(&mut self, pin: Arc<Pin>, state: &State) -> Arc<Pin> {
         let Some(branch) = pin.fallback.as_ref().or(pin.primary.as_ref()) else { return pin };
@@ -68,7 +58,9 @@ impl Statement {
         let key = (table.ident().clone(), selection.clone());
         let mut pins = self.pins.lock().await;
         if let Some(known) = pins.by_reference.get(&key) {
-            return Ok(Arc::clone(&known.pin));
+            // it may have been resolved for what is not this statement's: a look at all tables
+            let known = known.clone();
+            return Ok(self.put_to_use(known));
         }
         let held = self.settings.pins.read().get(table.ident()).cloned().filter(|_| !selection.chooses());
         let used = match held {
