@@ -13,10 +13,10 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::error::Result as DfResult;
-use datafusion::logical_expr::expr::{Between, BinaryExpr, InList};
+use datafusion::logical_expr::expr::{Between, BinaryExpr, InList, InSubquery, SetComparison};
 use datafusion::logical_expr::expr_rewriter::{NamePreserver, coerce_plan_expr_for_schema};
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, Operator, cast, lit};
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, Operator, Subquery, cast, lit};
 use datafusion::optimizer::AnalyzerRule;
 
 /// See the module. Runs before types are coerced.
@@ -42,7 +42,7 @@ impl AnalyzerRule for LosslessOperands {
             }
             let node = node.map_expressions(|expr| {
                 let name = names.save(&expr);
-                let lossless = expr.transform_up(|expr| Ok(lossless(expr, &schema)))?;
+                let lossless = expr.transform_up(|expr| lossless(expr, &schema))?;
                 Ok(lossless.update_data(|expr| name.restore(expr)))
             })?;
             let node = node.transform_data(|node| inputs(node, &schema))?;
@@ -53,7 +53,7 @@ impl AnalyzerRule for LosslessOperands {
     }
 }
 
-fn lossless(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
+fn lossless(expr: Expr, schema: &DFSchema) -> DfResult<Transformed<Expr>> {
     let mut expr = expr;
     let changed = match &mut expr {
         Expr::BinaryExpr(BinaryExpr { left, op, right }) => together(vec![left, right], compares(*op), schema),
@@ -71,9 +71,44 @@ fn lossless(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
             changed | together(results.chain(case.else_expr.iter_mut().map(AsMut::as_mut)).collect(), false, schema)
         }
         Expr::ScalarFunction(function) => together(function.args.iter_mut().collect(), false, schema),
+        Expr::InSubquery(InSubquery { expr, subquery, .. })
+        | Expr::SetComparison(SetComparison { expr, subquery, .. }) => beside_rows(expr, subquery, schema)?,
         _ => false,
     };
-    if changed { Transformed::yes(expr) } else { Transformed::no(expr) }
+    Ok(if changed { Transformed::yes(expr) } else { Transformed::no(expr) })
+}
+
+/// Prepares a value and the rows of a subquery that it is compared with; whether one was changed.
+fn beside_rows(value: &mut Expr, rows: &mut Subquery, schema: &DFSchema) -> DfResult<bool> {
+    let Ok(found) = value.get_type(schema) else { return Ok(false) };
+    let Some(column) = rows.subquery.schema().fields().first() else { return Ok(false) };
+    if found.is_floating() {
+        let Some(doubles) = in_doubles(&rows.subquery, &[0])? else { return Ok(false) };
+        rows.subquery = doubles;
+        return Ok(true);
+    }
+    let changed = found.is_decimal() && column.data_type().is_floating();
+    if changed {
+        *value = cast(std::mem::take(value), DataType::Float64);
+    }
+    Ok(changed)
+}
+
+/// A plan with the decimals among these columns as doubles; None when there are none.
+fn in_doubles(plan: &Arc<LogicalPlan>, columns: &[usize]) -> DfResult<Option<Arc<LogicalPlan>>> {
+    let mut fields: Vec<_> = plan.schema().iter().map(|(table, field)| (table.cloned(), Arc::clone(field))).collect();
+    let mut changed = false;
+    for column in columns {
+        if let Some((_, field)) = fields.get_mut(*column).filter(|(_, field)| field.data_type().is_decimal()) {
+            *field = Arc::new(field.as_ref().clone().with_data_type(DataType::Float64));
+            changed = true;
+        }
+    }
+    if !changed {
+        return Ok(None);
+    }
+    let wanted = DFSchema::new_with_metadata(fields, plan.schema().metadata().clone())?;
+    Ok(Some(Arc::new(coerce_plan_expr_for_schema(plan.as_ref().clone(), &wanted)?)))
 }
 
 /// What a node compares or brings together of its inputs: keys of a join, columns of a UNION.
@@ -96,21 +131,8 @@ fn inputs(node: LogicalPlan, schema: &DFSchema) -> DfResult<Transformed<LogicalP
             let floats: Vec<usize> = (0..columns).filter(is_float).collect();
             let mut changed = false;
             for input in &mut union.inputs {
-                let mut fields: Vec<_> =
-                    input.schema().iter().map(|(table, field)| (table.cloned(), Arc::clone(field))).collect();
-                let decimals: Vec<usize> = floats
-                    .iter()
-                    .copied()
-                    .filter(|column| fields.get(*column).is_some_and(|(_, field)| field.data_type().is_decimal()))
-                    .collect();
-                for column in &decimals {
-                    if let Some((_, field)) = fields.get_mut(*column) {
-                        *field = Arc::new(field.as_ref().clone().with_data_type(DataType::Float64));
-                    }
-                }
-                if !decimals.is_empty() {
-                    let wanted = DFSchema::new_with_metadata(fields, input.schema().metadata().clone())?;
-                    *input = Arc::new(coerce_plan_expr_for_schema(input.as_ref().clone(), &wanted)?);
+                if let Some(doubles) = in_doubles(input, &floats)? {
+                    *input = doubles;
                     changed = true;
                 }
             }
