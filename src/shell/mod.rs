@@ -12,6 +12,7 @@
 //! | `commands/` | backslash commands, one registry |
 //! | `repl`, `prompt`, `lost`, `complete`, `highlight`, `history`, `redact`, `words` | the prompt |
 //! | `names` | names in the statements that commands make |
+//! | `exact` | numbers as they are shown, compared and subtracted without a loss |
 //! | `suites/` | sqllogictest files |
 //! | `demo/` | the demo warehouse and its tour |
 
@@ -22,6 +23,7 @@ mod commands;
 mod complete;
 mod conditions;
 mod demo;
+mod exact;
 mod execute;
 mod exit;
 mod footer;

@@ -1,14 +1,16 @@
 //! `\assert`: a line of a runbook that must hold.
 
+use arrow::datatypes::DataType;
 use datafusion::sql::sqlparser::tokenizer::Token;
 use futures::future::{FutureExt, LocalBoxFuture};
 
 use super::{Argument, Call, Command, Task, usage};
 use crate::error::{Error, Result};
+use crate::shell::exact;
 use crate::shell::execute::Collected;
 use crate::shell::input::lexed;
 use crate::shell::language::both;
-use crate::shell::render::value::text;
+use crate::shell::render::value::{is_numeric, text};
 use crate::shell::state::Shell;
 use crate::shell::variables::replaced;
 
@@ -80,7 +82,8 @@ fn run(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
             }
         };
         let expected = expected.unwrap_or_else(|| "true".to_string());
-        if found == expected || (expected.eq_ignore_ascii_case("null") && found == "NULL") {
+        let data_type = schema.field(0).data_type();
+        if is(data_type, &found, &expected) {
             let mut lines = vec![format!("holds: {query} = {found}")];
             lines.extend(shell.notes(&pins, &notices));
             return shell.say(&lines);
@@ -92,9 +95,51 @@ fn run(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
     .boxed_local()
 }
 
+/// Whether a value is what was expected: numbers as numbers, however many zeros are written.
+fn is(data_type: &DataType, found: &str, expected: &str) -> bool {
+    if found == expected {
+        return true;
+    }
+    match data_type {
+        _ if found == "NULL" => expected.eq_ignore_ascii_case("null"),
+        DataType::Boolean => found.eq_ignore_ascii_case(expected),
+        number if is_numeric(number) => {
+            exact::same(found, expected).unwrap_or_else(|| match (found.parse::<f64>(), expected.parse::<f64>()) {
+                (Ok(found), Ok(expected)) => number.is_floating() && found == expected,
+                _ => false,
+            })
+        }
+        _ => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_are_compared_as_numbers_and_texts_as_texts() {
+        let decimal = DataType::Decimal128(12, 2);
+        for (data_type, found, expected) in [
+            (&decimal, "97550.80", "97550.8"),
+            (&DataType::Int64, "214", "214.0"),
+            (&DataType::Float64, "1e300", "1.0E300"),
+            (&DataType::Float64, "NaN", "NaN"),
+            (&DataType::Boolean, "true", "TRUE"),
+            (&DataType::Utf8, "NULL", "null"),
+        ] {
+            assert!(is(data_type, found, expected), "{found} {expected}");
+        }
+        for (data_type, found, expected) in [
+            (&decimal, "97550.80", "97550.81"),
+            (&DataType::Int64, "9007199254740993", "9007199254740992"),
+            (&DataType::Float64, "NaN", "x"),
+            (&DataType::Utf8, "007", "7"),
+            (&DataType::Utf8, "true", "TRUE"),
+        ] {
+            assert!(!is(data_type, found, expected), "{found} {expected}");
+        }
+    }
 
     #[test]
     fn value_stands_after_the_last_equals_sign() {

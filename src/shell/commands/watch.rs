@@ -3,17 +3,18 @@
 use std::time::Duration;
 
 use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::execution::context::SessionContext;
 use futures::future::{FutureExt, LocalBoxFuture};
 
 use super::{Argument, Call, Command, Task, switch, usage};
 use crate::error::{Error, Result};
 use crate::shell::args::duration;
+use crate::shell::exact;
 use crate::shell::execute::{Answer, Collected, Show};
 use crate::shell::interrupt::interrupted;
 use crate::shell::language::{Language, both, told};
-use crate::shell::render::value::text;
+use crate::shell::render::value::{is_numeric, text};
 use crate::shell::state::Shell;
 use crate::shell::variables::replaced;
 use crate::sql::missing_column;
@@ -75,7 +76,7 @@ fn plan(words: &[String]) -> Result<Plan> {
 
 fn run(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
     async move {
-        let plan = plan(&call.words(&shell.variables))?;
+        let plan = plan(&call.words(&shell.variables)?)?;
         let Some(sql) = shell.last_query.clone() else { return Err(usage("which statement?")) };
         let mut last: Option<Vec<Vec<String>>> = None;
         let mut turn = 0;
@@ -187,16 +188,9 @@ fn change(schema: &SchemaRef, before: &[Vec<String>], now: &[Vec<String>], langu
             }
             let place =
                 if now.len() == 1 { String::new() } else { told!(language, "row {n} ", "第 {n} 行 ", n = row + 1) };
-            let difference = match (old.parse::<i128>(), new.parse::<i128>()) {
-                (Ok(old), Ok(new)) => new.checked_sub(old),
-                _ => None,
-            };
-            let delta = match difference {
-                Some(difference) => format!(" ({difference:+})"),
-                None => match (old.parse::<f64>(), new.parse::<f64>()) {
-                    (Ok(old), Ok(new)) => format!(" ({:+})", new - old),
-                    _ => String::new(),
-                },
+            let delta = match difference(field.data_type(), old, new) {
+                Some(difference) => format!(" ({difference})"),
+                None => String::new(),
             };
             parts.push(format!("{place}{} {old} → {new}{delta}", field.name()));
         }
@@ -205,11 +199,26 @@ fn change(schema: &SchemaRef, before: &[Vec<String>], now: &[Vec<String>], langu
     told!(language, "changed: {parts}", "变化：{parts}", parts = parts.join("; "))
 }
 
+/// How much a number changed; nothing is lost but of floats too far apart to be written out.
+fn difference(data_type: &DataType, old: &str, new: &str) -> Option<String> {
+    if !is_numeric(data_type) {
+        return None;
+    }
+    exact::difference(old, new).or_else(|| {
+        match (old.parse::<f64>(), new.parse::<f64>()) {
+            (Ok(old), Ok(new)) if data_type.is_floating() => Some(new - old),
+            _ => None,
+        }
+        .filter(|difference| difference.is_finite())
+        .map(|difference| format!("{difference:+}"))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
-    use arrow::datatypes::{DataType, Field, Schema};
+    use arrow::datatypes::{Field, Schema};
 
     use super::*;
 
@@ -226,6 +235,25 @@ mod tests {
             change(&schema, &rows(&["a"]), &rows(&["b", "c"]), Language::En),
             "changed: rows 1 → 2; row 1 n a → b"
         );
+    }
+
+    /// DECIMAL has no last place that a double would not blur.
+    #[test]
+    fn difference_of_decimals_is_exact() {
+        let told = |data_type: DataType, old: &str, new: &str| {
+            let schema = Arc::new(Schema::new(vec![Field::new("s", data_type, true)]));
+            change(&schema, &rows(&[old]), &rows(&[new]), Language::En)
+        };
+        let decimal = DataType::Decimal128(38, 2);
+        assert_eq!(told(decimal.clone(), "98232.11", "97550.80"), "changed: s 98232.11 → 97550.80 (-681.31)");
+        assert_eq!(
+            told(decimal.clone(), "12345678901234567890.07", "12345678901234567890.08"),
+            "changed: s 12345678901234567890.07 → 12345678901234567890.08 (+0.01)"
+        );
+        assert_eq!(told(decimal, "NULL", "1.00"), "changed: s NULL → 1.00");
+        assert!(told(DataType::Float64, "1e300", "3e300").starts_with("changed: s 1e300 → 3e300 (+2000"));
+        assert_eq!(told(DataType::Float64, "NaN", "1.0"), "changed: s NaN → 1.0");
+        assert_eq!(told(DataType::Utf8, "007", "008"), "changed: s 007 → 008");
     }
 
     #[test]
