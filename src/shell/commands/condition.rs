@@ -36,16 +36,20 @@ pub fn is_condition(command: &Command) -> bool {
 
 fn run(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
     async move {
-        let word = call.words(&shell.variables).first().cloned().unwrap_or_default();
+        // whether it is true, when that matters; what cannot be read is not, and a branch begins all the same
+        let holds = |asked: bool, shell: &Shell| match asked {
+            true => switch(call.words(&shell.variables)?.first().map(String::as_str).unwrap_or_default()),
+            false => Ok(false),
+        };
         match call.name.as_str() {
             "if" => {
-                let holds = if shell.conditions.active() { switch(&word) } else { Ok(false) };
+                let holds = holds(shell.conditions.active(), shell);
                 // a condition nobody understands is false, so nothing runs by mistake
                 shell.conditions.begin(*holds.as_ref().unwrap_or(&false));
                 holds.map(drop)
             }
             "elif" => {
-                let holds = if shell.conditions.asks() { switch(&word) } else { Ok(false) };
+                let holds = holds(shell.conditions.asks(), shell);
                 shell.conditions.next(Some(*holds.as_ref().unwrap_or(&false)))?;
                 holds.map(drop)
             }

@@ -23,7 +23,7 @@ pub const CONNECT: Command = Command {
 
 fn run(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
     async move {
-        match call.words(&shell.variables).as_slice() {
+        match call.words(&shell.variables)?.as_slice() {
             [url] => shell.connect(&unquoted(url)).await,
             _ => Err(usage("write \\connect warehouse")),
         }

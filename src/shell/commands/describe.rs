@@ -24,7 +24,7 @@ pub const DESCRIBE: Command = Command {
 
 fn run(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
     async move {
-        let words = call.words(&shell.variables);
+        let words = call.words(&shell.variables)?;
         match words.as_slice() {
             [] => shell.statement("SHOW TABLES", Show::LISTING).await,
             [table] => {

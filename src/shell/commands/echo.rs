@@ -21,7 +21,7 @@ pub const ECHO: Command = Command {
 fn run(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
     async move {
         use std::io::Write as _;
-        let line = call.words(&shell.variables).join(" ");
+        let line = call.words(&shell.variables)?.join(" ");
         let written = match &mut shell.output {
             Some(file) => writeln!(file, "{line}"),
             None => writeln!(std::io::stdout(), "{line}"),

@@ -24,7 +24,7 @@ pub const HISTORY: Command = Command {
 
 fn run(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
     async move {
-        let count = match call.words(&shell.variables).as_slice() {
+        let count = match call.words(&shell.variables)?.as_slice() {
             [] => 20,
             [n] => n.parse().map_err(|_| usage(format!("{n:?} is no number")))?,
             _ => return Err(usage("write \\history [n]")),

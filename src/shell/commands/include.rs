@@ -22,7 +22,7 @@ pub const INCLUDE: Command = Command {
 
 fn run(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
     async move {
-        match call.words(&shell.variables).as_slice() {
+        match call.words(&shell.variables)?.as_slice() {
             [file] => shell.run_file(&PathBuf::from(unquoted(file))).await,
             _ => Err(usage("write \\i file")),
         }

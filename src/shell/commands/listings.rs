@@ -1,14 +1,19 @@
 //! Commands that are a query: databases, tables, and the system tables of a table.
 
+use arrow::array::AsArray;
+use arrow::datatypes::Int64Type;
 use futures::future::{FutureExt, LocalBoxFuture};
 
 use super::{Argument, Call, Command, Task, unquoted, usage};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::shell::execute::Show;
 use crate::shell::language::{Text, both};
 use crate::shell::names::{quoted_name, system_table};
 use crate::shell::state::Shell;
 use crate::shell::variables::quoted;
+
+/// Schemas of a table that are looked through for one.
+const SCHEMAS: usize = 10_000;
 
 macro_rules! listing {
     ($names:expr, $usage:expr, $argument:expr, $en:expr, $zh:expr, $run:expr) => {
@@ -36,10 +41,14 @@ pub const COMMANDS: &[&Command] = &[
         "tables of a database",
         "库里的表",
         |shell, call| {
-            match call.words(&shell.variables).first() {
-                Some(database) => listed(shell, format!("SHOW TABLES IN {}", quoted_name(&unquoted(database)))),
-                None => listed(shell, "SHOW TABLES".to_string()),
+            async move {
+                let sql = match call.words(&shell.variables)?.first() {
+                    Some(database) => format!("SHOW TABLES IN {}", quoted_name(&unquoted(database))),
+                    None => "SHOW TABLES".to_string(),
+                };
+                shell.statement(&sql, Show::LISTING).await
             }
+            .boxed_local()
         }
     ),
     listing!(
@@ -49,8 +58,8 @@ pub const COMMANDS: &[&Command] = &[
         "make a database the current one",
         "切换当前库",
         |shell, call| {
-            let words = call.words(&shell.variables);
             async move {
+                let words = call.words(&shell.variables)?;
                 let [database] = words.as_slice() else { return Err(usage("write \\use database")) };
                 shell.statement(&format!("USE {}", quoted_name(&unquoted(database))), Show::LISTING).await
             }
@@ -140,8 +149,8 @@ pub const COMMANDS: &[&Command] = &[
         "schemas of a table, or one",
         "表的各版模式，或其中一版",
         |shell, call| {
-            let words = call.words(&shell.variables);
             async move {
+                let words = call.words(&shell.variables)?;
                 let (table, id) = match words.as_slice() {
                     [table] => (table, None),
                     [table, id] => match id.parse::<i64>() {
@@ -150,6 +159,9 @@ pub const COMMANDS: &[&Command] = &[
                     },
                     _ => return Err(usage("write \\schema table [id]")),
                 };
+                if let Some(id) = id {
+                    check_schema(shell, table, id).await?;
+                }
                 let filter = id.map(|id| format!(" WHERE schema_id = {id}")).unwrap_or_default();
                 let sql = format!("SELECT * FROM {}{filter} ORDER BY schema_id", system_table(table, "schemas")?);
                 shell.statement(&sql, Show::LISTING).await
@@ -158,6 +170,21 @@ pub const COMMANDS: &[&Command] = &[
         }
     ),
 ];
+
+/// An empty table would say that the schema is empty.
+async fn check_schema(shell: &mut Shell, table: &str, id: i64) -> Result<()> {
+    let sql = format!("SELECT schema_id FROM {} ORDER BY schema_id", system_table(table, "schemas")?);
+    let batches = shell.collect_sql(&sql, SCHEMAS).await?.batches;
+    let columns = batches.iter().filter_map(|batch| batch.columns().first()?.as_primitive_opt::<Int64Type>());
+    let known: Vec<i64> = columns.flat_map(|ids| ids.values().iter().copied()).collect();
+    if known.contains(&id) || known.len() >= SCHEMAS {
+        return Ok(());
+    }
+    let known = known.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
+    Err(Error::not_found(format!("there is no schema {id} of {table}"))
+        .with_code("SchemaNotFound")
+        .with_hint(format!("known schemas: {known}")))
+}
 
 fn listed<'a>(shell: &'a mut Shell, sql: String) -> LocalBoxFuture<'a, Result<()>> {
     async move { shell.statement(&sql, Show::LISTING).await }.boxed_local()
@@ -170,8 +197,9 @@ fn system<'a>(
     columns: impl Into<String>,
     order: &'static str,
 ) -> LocalBoxFuture<'a, Result<()>> {
-    let (words, columns) = (call.words(&shell.variables), columns.into());
+    let columns = columns.into();
     async move {
+        let words = call.words(&shell.variables)?;
         let [name] = words.as_slice() else { return Err(usage(format!("write \\{} table", call.name))) };
         let sql = format!("SELECT {columns} FROM {} ORDER BY {order}", system_table(name, table)?);
         shell.statement(&sql, Show::LISTING).await

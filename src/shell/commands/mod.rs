@@ -1,6 +1,7 @@
 //! Backslash commands. One registry gives dispatch, help and completion; a command is one file, or one line of a
 //! table where many are alike (`listings`, `settings`).
 
+mod arguments;
 mod assert;
 mod condition;
 mod connect;
@@ -29,8 +30,11 @@ use futures::future::LocalBoxFuture;
 
 use super::language::{Text, both};
 use super::state::Shell;
-use super::variables::{Variables, replaced};
+use super::variables::Variables;
 use crate::error::{Error, Result};
+
+pub use arguments::unquoted;
+use arguments::{without_semicolon, words};
 
 /// What a command is for; `\?` groups by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -111,7 +115,10 @@ pub struct Call {
 
 impl Call {
     /// Arguments: words, quotes holding words together, variables replaced.
-    pub fn words(&self, variables: &Variables) -> Vec<String> {
+    ///
+    /// # Errors
+    /// A quote that is not closed.
+    pub fn words(&self, variables: &Variables) -> Result<Vec<String>> {
         words(&self.rest, variables)
     }
 
@@ -149,14 +156,22 @@ pub fn find(name: &str) -> Option<&'static Command> {
 /// Runs the command of a line without its backslash.
 pub async fn run(shell: &mut Shell, line: &str) -> Result<()> {
     let line = line.trim();
-    let end = line.find(char::is_whitespace).unwrap_or(line.len());
+    let end = line.find(|c: char| c.is_whitespace() || c == ';').unwrap_or(line.len());
     let (name, rest) = line.split_at(end);
     let Some(command) = find(name) else { return Err(unknown(name)) };
     if !shell.conditions.active() && !condition::is_condition(command) {
         return Ok(());
     }
-    let call = Call { name: name.to_string(), rest: rest.trim().to_string() };
-    (command.run)(shell, call).await
+    // what is echoed is text
+    let rest = if command.names == echo::ECHO.names { rest.trim() } else { without_semicolon(rest) };
+    let follows = rest.contains(';');
+    let call = Call { name: name.to_string(), rest: rest.to_string() };
+    (command.run)(shell, call).await.map_err(|error| match error.hint() {
+        None if follows && error.code() == "Usage" => {
+            error.with_hint("a command takes the rest of its line: write what follows on the next")
+        }
+        _ => error,
+    })
 }
 
 fn unknown(name: &str) -> Error {
@@ -196,58 +211,6 @@ fn distance(a: &str, b: &str) -> usize {
         row = next;
     }
     row.last().copied().unwrap_or(0)
-}
-
-/// Words of a line: quotes hold a word together and stay when they are double quotes or backticks (names), single
-/// quotes go; variables are replaced outside of single quotes.
-fn words(line: &str, variables: &Variables) -> Vec<String> {
-    let line = replaced(line, variables);
-    let mut words = Vec::new();
-    let mut word = String::new();
-    let mut open: Option<char> = None;
-    let mut any = false;
-    for c in line.chars() {
-        match open {
-            Some(quote) if c == quote => {
-                open = None;
-                if quote != '\'' {
-                    word.push(c);
-                }
-            }
-            Some(_) => word.push(c),
-            None if c.is_whitespace() => {
-                if any {
-                    words.push(std::mem::take(&mut word));
-                    any = false;
-                }
-            }
-            None => {
-                any = true;
-                match c {
-                    '\'' => open = Some(c),
-                    '"' | '`' => {
-                        open = Some(c);
-                        word.push(c);
-                    }
-                    _ => word.push(c),
-                }
-            }
-        }
-    }
-    if any {
-        words.push(word);
-    }
-    words
-}
-
-/// A word without the quotes of a name.
-pub fn unquoted(word: &str) -> String {
-    for quote in ['"', '`'] {
-        if let Some(inner) = word.strip_prefix(quote).and_then(|w| w.strip_suffix(quote)) {
-            return inner.to_string();
-        }
-    }
-    word.to_string()
 }
 
 /// `on`, `off` and their like.
@@ -294,13 +257,6 @@ mod tests {
             assert!(seen.contains(promised), "\\{promised}");
         }
         assert!(!seen.contains("!"));
-    }
-
-    #[test]
-    fn words_keep_quoted_names_and_strip_strings() {
-        let variables = Variables::from([("n".to_string(), "7".to_string())]);
-        assert_eq!(words("\"a b\" 'c d' :n x'y z' ''", &variables), ["\"a b\"", "c d", "7", "xy z", ""]);
-        assert_eq!(unquoted("`a`"), "a");
     }
 
     #[test]

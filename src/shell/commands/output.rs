@@ -44,7 +44,7 @@ pub fn open(shell: &Shell, line: &str) -> Result<Output> {
     if line.starts_with('|') {
         return Output::open(line, shell.settings.keep_partial);
     }
-    match super::words(line, &shell.variables).as_slice() {
+    match super::words(line, &shell.variables)?.as_slice() {
         [file] => Output::open(&unquoted(file), shell.settings.keep_partial),
         _ => Err(usage("name one file, quoted when it holds spaces, or write |program")),
     }

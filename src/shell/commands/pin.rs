@@ -104,12 +104,15 @@ fn selector(words: &[String]) -> Result<(&'static str, String)> {
 
 fn pin(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
     async move {
-        let words = call.words(&shell.variables);
+        let words = call.words(&shell.variables)?;
         let Some((tables, choice)) = words.split_first() else {
             return Err(usage("write \\pin table snapshot"));
         };
-        if choice.first().is_some_and(|word| word.starts_with("branch:")) {
-            return Err(usage("a branch is a table of its own: read t$branch_x, or pin that"));
+        if let Some(branch) = choice.first().and_then(|word| word.strip_prefix("branch:")) {
+            // pinned under the name of the table, it would still be the main branch that the table's name reads
+            let (name, rest) = (format!("{tables}$branch_{branch}"), choice.get(1..).unwrap_or_default().join(" "));
+            return Err(usage(format!("a branch is a table of its own: read {name}"))
+                .with_hint(format!("write {}", format!("\\pin {name} {rest}").trim_end())));
         }
         let tables: Vec<&str> = tables.split(',').filter(|t| !t.is_empty()).collect();
         let latest = choice.is_empty() || choice.len() == 1 && choice.iter().all(|w| w.eq_ignore_ascii_case("latest"));
@@ -129,7 +132,7 @@ fn pin(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
 
 fn unpin(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
     async move {
-        let words = call.words(&shell.variables);
+        let words = call.words(&shell.variables)?;
         match words.as_slice() {
             [] => shell.statement("UNPIN ALL", Show::default()).await,
             [all] if all.eq_ignore_ascii_case("all") => shell.statement("UNPIN ALL", Show::default()).await,

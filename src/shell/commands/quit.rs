@@ -21,7 +21,7 @@ pub const QUIT: Command = Command {
 
 fn run(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
     async move {
-        let code = match call.words(&shell.variables).as_slice() {
+        let code = match call.words(&shell.variables)?.as_slice() {
             // a script that went on after an error still says so
             [] if shell.interactive => exit::DONE,
             [] => shell.failed,

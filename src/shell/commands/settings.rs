@@ -86,7 +86,7 @@ type Set = fn(&mut Shell, &str) -> Result<String>;
 
 fn apply(shell: &mut Shell, call: Call, set: Set) -> LocalBoxFuture<'_, Result<()>> {
     async move {
-        let word = call.words(&shell.variables).join(" ");
+        let word = call.words(&shell.variables)?.join(" ");
         let told = set(shell, &word)?;
         if shell.interactive { shell.say(&[told]) } else { Ok(()) }
     }

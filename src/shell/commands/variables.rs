@@ -64,7 +64,7 @@ fn check_name(name: &str) -> Result<()> {
 
 fn set(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
     async move {
-        let words = call.words(&shell.variables);
+        let words = call.words(&shell.variables)?;
         let Some((name, values)) = words.split_first() else {
             let lines: Vec<String> = shell.variables.iter().map(|(n, v)| format!("{n} = '{v}'")).collect();
             return shell.say(&lines);
@@ -93,7 +93,7 @@ fn set(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
 
 fn unset(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
     async move {
-        for name in call.words(&shell.variables) {
+        for name in call.words(&shell.variables)? {
             // a setting is what it is without being set
             let settings = &mut shell.settings;
             match name.as_str() {
@@ -115,7 +115,7 @@ fn unset(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
 
 fn gset(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
     async move {
-        let prefix = call.words(&shell.variables).first().cloned().unwrap_or_default();
+        let prefix = call.words(&shell.variables)?.first().cloned().unwrap_or_default();
         let Some(sql) = shell.last_query.clone() else { return Err(usage("which statement?")) };
         let Collected { schema, batches, pins, notices } = shell.collect_sql(&sql, 1).await?;
         let Some(batch) = batches.iter().find(|batch| batch.num_rows() > 0) else {

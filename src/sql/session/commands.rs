@@ -9,7 +9,7 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_plan::{execute_stream, projection::ProjectionExec};
 use datafusion::sql::parser::Statement as DfStatement;
-use datafusion::sql::sqlparser::ast::{ObjectName, ObjectNamePart, TableFactor};
+use datafusion::sql::sqlparser::ast::{ObjectName, ObjectNamePart, Spanned, TableFactor};
 use futures::TryStreamExt;
 
 use super::{Planned, Run, Session, check_database, rows};
@@ -18,6 +18,7 @@ use crate::query::{LakeTable, ScanLog};
 use crate::scan::ScanProgress;
 use crate::sql::cells::{Cell, Kind, batch, schema};
 use crate::sql::names::{TableName, split_selector};
+use crate::sql::place::Place;
 use crate::sql::result::StatementResult;
 use crate::sql::settings::OptionName;
 use crate::sql::statements::{Command, describe, explain_files, name_of, pin, show};
@@ -65,8 +66,12 @@ impl Session {
             }
             Command::Describe(factor) => describe::columns(&self.relation(&run, factor).await?)?,
             Command::Use(name) => {
-                let database = self.database_of(&name)?;
-                check_database(&self.warehouse, &database).await?;
+                let found = async {
+                    let database = self.database_of(&name)?;
+                    check_database(&self.warehouse, &database).await?;
+                    Ok(database)
+                };
+                let database = found.await.map_err(|error| Place::from(name.span().start).attach(error))?;
                 self.context.state_ref().write().config_mut().options_mut().catalog.default_schema = database;
                 return Ok(self.done("USE", Vec::new(), run.statement.notices()));
             }
@@ -121,15 +126,18 @@ impl Session {
     }
 
     async fn show_tables(&self, database: Option<ObjectName>, like: Option<&str>) -> Result<RecordBatch> {
-        let database = match database {
-            Some(name) => self.database_of(&name)?,
-            None => self.database(),
+        let (database, place) = match database {
+            Some(name) => {
+                let place = Place::from(name.span().start);
+                (self.database_of(&name).map_err(|error| place.attach(error))?, place)
+            }
+            None => (self.database(), Place::default()),
         };
         let mut tables: Vec<(String, &str)> = Vec::new();
         match self.warehouse.catalog().list_tables(&database).await {
             Ok(names) => tables.extend(names.into_iter().map(|name| (name, "table"))),
             Err(error) if database == system_tables::GLOBAL_DATABASE && error.kind() == ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
+            Err(error) => return Err(place.attach(error)),
         }
         if database == system_tables::GLOBAL_DATABASE {
             let global = system_tables::global_tables(&self.warehouse);

@@ -83,8 +83,14 @@ impl Session {
                 }
             }
             Target::Database(name) => {
-                let database = self.database_of(&name)?;
-                for table in self.warehouse.catalog().list_tables(&database).await? {
+                let place = Place::from(name.span().start);
+                let listed = async {
+                    let database = self.database_of(&name)?;
+                    let tables = self.warehouse.catalog().list_tables(&database).await?;
+                    Ok((database, tables))
+                };
+                let (database, tables) = listed.await.map_err(|error| place.attach(error))?;
+                for table in tables {
                     let selection = common.clone().unwrap_or_default();
                     wanted.push(Wanted { database: database.clone(), table, selection, place: Place::default() });
                 }
