@@ -1,6 +1,7 @@
 //! The command line.
 
 use std::ffi::OsString;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -36,7 +37,7 @@ pub struct Common {
     #[arg(short, long, env = "LAKEPIN_WAREHOUSE", global = true, value_name = "URL")]
     pub warehouse: Option<String>,
     /// Run this SQL (or backslash command) and exit; repeatable
-    #[arg(short, long = "command", global = true, value_name = "SQL")]
+    #[arg(short, long = "command", global = true, value_name = "SQL", allow_hyphen_values = true)]
     pub commands: Vec<String>,
     /// Run the statements of this file (- is standard input) and exit; repeatable
     #[arg(short, long = "file", global = true, value_name = "FILE")]
@@ -57,7 +58,7 @@ pub struct Common {
     #[arg(short, long, global = true, env = "LAKEPIN_DATABASE")]
     pub database: Option<String>,
     /// Session time zone, such as +08:00 or Asia/Shanghai
-    #[arg(long, global = true, env = "LAKEPIN_TIMEZONE", value_name = "ZONE")]
+    #[arg(long, global = true, env = "LAKEPIN_TIMEZONE", value_name = "ZONE", allow_hyphen_values = true)]
     pub timezone: Option<String>,
     /// Memory for merging, sorting and hashing: 4GiB, 512MB, none [default: a quarter of the machine]
     #[arg(long, global = true, env = "LAKEPIN_MEMORY", value_name = "SIZE", value_parser = memory)]
@@ -65,12 +66,13 @@ pub struct Common {
     /// Give a statement this long: 90s, 5m, 1h
     #[arg(long, global = true, env = "LAKEPIN_TIMEOUT", value_name = "TIME", value_parser = duration)]
     pub timeout: Option<Duration>,
-    /// Refuse a statement that would read more data files, before it reads any
-    #[arg(long, global = true, env = "LAKEPIN_MAX_FILES", value_name = "N")]
-    pub max_files: Option<usize>,
-    /// Refuse a statement whose data files are larger together, before it reads any: 10GB, 512MiB
-    #[arg(long, global = true, env = "LAKEPIN_MAX_BYTES_SCANNED", value_name = "SIZE", value_parser = size)]
-    pub max_bytes_scanned: Option<usize>,
+    /// Refuse a statement that would read more data files, before it reads any; none: no limit [default: none]
+    #[arg(long, global = true, env = "LAKEPIN_MAX_FILES", value_name = "N", value_parser = max_files)]
+    pub max_files: Option<Limit>,
+    /// Refuse a statement whose data files are larger together, before it reads any: 10GB, 512MiB; none: no limit
+    /// [default: none]
+    #[arg(long, global = true, env = "LAKEPIN_MAX_BYTES_SCANNED", value_name = "SIZE", value_parser = max_bytes)]
+    pub max_bytes_scanned: Option<Limit>,
     /// Read this file before the prompt instead of ~/.config/lakepin/init.sql
     #[arg(long, global = true, env = "LAKEPIN_RC", value_name = "FILE")]
     pub rc: Option<PathBuf>,
@@ -100,7 +102,7 @@ pub struct Common {
     #[arg(long, global = true, env = "LAKEPIN_ASCII", value_parser = clap::builder::FalseyValueParser::new())]
     pub ascii: bool,
     /// What stands for NULL in tables [default: NULL]
-    #[arg(long, global = true, env = "LAKEPIN_NULL", value_name = "TEXT")]
+    #[arg(long, global = true, env = "LAKEPIN_NULL", value_name = "TEXT", allow_hyphen_values = true)]
     pub null: Option<String>,
     /// Rows of a table on a terminal, the first and the last ones; 0 or all: every row [default: 40]
     #[arg(long, global = true, env = "LAKEPIN_ROWS", value_name = "N", value_parser = rows)]
@@ -140,6 +142,7 @@ pub enum Action {
         /// Table: t, db.t or t@v3
         table: String,
         /// Condition over its columns
+        #[arg(allow_negative_numbers = true)]
         condition: Vec<String>,
     },
 }
@@ -197,6 +200,25 @@ pub enum Rows {
     All,
     /// This many.
     Some(usize),
+}
+
+/// What a statement may read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    /// Anything.
+    None,
+    /// This much; nothing at all is none.
+    Some(NonZeroUsize),
+}
+
+impl Limit {
+    /// As settings have it, where 0 is no limit.
+    pub fn or_zero(limit: Option<Self>) -> usize {
+        match limit {
+            None | Some(Self::None) => 0,
+            Some(Self::Some(limit)) => limit.get(),
+        }
+    }
 }
 
 /// A memory limit.
@@ -259,6 +281,22 @@ fn memory(text: &str) -> Result<Memory, String> {
     if text.trim().eq_ignore_ascii_case("none") { Ok(Memory::None) } else { size(text).map(Memory::Bytes) }
 }
 
+/// `10`, `none`; a limit of 0 would be read as none by some and as nothing at all by others.
+fn limit(text: &str, amount: impl Fn(&str) -> Result<usize, String>) -> Result<Limit, String> {
+    if text.trim().eq_ignore_ascii_case("none") {
+        return Ok(Limit::None);
+    }
+    NonZeroUsize::new(amount(text)?).map(Limit::Some).ok_or_else(|| "at least 1, or none for no limit".to_string())
+}
+
+fn max_files(text: &str) -> Result<Limit, String> {
+    limit(text, |text| text.trim().parse().map_err(|_| "write a number or none".to_string()))
+}
+
+fn max_bytes(text: &str) -> Result<Limit, String> {
+    limit(text, size)
+}
+
 /// `40`, `all`.
 pub fn rows(text: &str) -> Result<Rows, String> {
     match text.trim() {
@@ -313,6 +351,31 @@ mod tests {
             assert_eq!(args.inputs, [Input::Text("x".into())], "{line}");
             assert_eq!(args.common.warehouse.as_deref(), Some("/w"), "{line}");
         }
+    }
+
+    /// A comment, an option of their own or a sign begins what follows.
+    #[test]
+    fn values_may_begin_with_a_hyphen() {
+        let args = ["lakepin", "-c", "-- first\nselect 1", "--timezone", "-08:00", "--null", "-", "-q", "-c", "--x"];
+        let args = Args::try_parse_all(args.map(OsString::from)).unwrap();
+        assert_eq!(args.inputs, [Input::Text("-- first\nselect 1".into()), Input::Text("--x".into())]);
+        assert_eq!((args.common.timezone.as_deref(), args.common.null.as_deref()), (Some("-08:00"), Some("-")));
+        assert!(args.common.quiet);
+        let Some(Action::Counts { condition, .. }) = parse("lakepin counts t amount > -5 --quiet").action else {
+            panic!("no counts");
+        };
+        assert_eq!(condition, ["amount", ">", "-5"]);
+    }
+
+    #[test]
+    fn limit_of_nothing_is_refused() {
+        let limit = |limit| Limit::Some(NonZeroUsize::new(limit).unwrap());
+        assert_eq!((max_files("3"), max_bytes("1kB")), (Ok(limit(3)), Ok(limit(1000))));
+        assert_eq!((max_files("none"), max_bytes("None")), (Ok(Limit::None), Ok(Limit::None)));
+        for zero in [max_files("0"), max_bytes("0"), max_bytes("0MB")] {
+            assert_eq!(zero, Err("at least 1, or none for no limit".to_string()));
+        }
+        assert!(max_files("soon").is_err() && max_bytes("soon").is_err());
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tokio::runtime::{Builder, Runtime};
 
-use super::args::{Action, Args, Common, Input, Memory, Rows};
+use super::args::{Action, Args, Common, Input, Limit, Memory, Rows};
 use super::conditions::Conditions;
 use super::interrupt::Interrupts;
 use super::language::{Text, told};
@@ -19,7 +19,7 @@ use super::report::{describe, eprint};
 use super::state::{CELL_WIDTH, ROW_CAP, Settings, Shell};
 use super::terminal::Terminal;
 use super::{demo, exit, repl};
-use crate::error::{Error, Result, keep_caught_panics_quiet};
+use crate::error::{Error, ErrorKind, Result, keep_caught_panics_quiet};
 use crate::sql::{Session, SessionConfig, Warehouse};
 
 /// Runs the program.
@@ -76,6 +76,13 @@ fn run(args: Args, threads: &Threads) -> Result<u8> {
     let Args { mut common, action, inputs } = args;
     let terminal = Terminal::detect(common.color);
     let prompts = terminal.input && terminal.output && inputs.is_empty();
+    if let Some(Action::Test(_) | Action::Counts { .. }) = &action
+        && !inputs.is_empty()
+    {
+        return Err(
+            Error::invalid("-c and -f go with the shell and with demo, not with test and counts").with_code("Usage")
+        );
+    }
     match action {
         Some(Action::Test(suites)) => threads.clock.block_on(test(&common, &suites, threads)),
         Some(Action::Counts { table, condition }) => {
@@ -113,8 +120,8 @@ fn session_config(common: &Common) -> SessionConfig {
         database: common.database.clone(),
         time_zone: common.timezone.clone(),
         memory_limit,
-        max_files: common.max_files.unwrap_or(0),
-        max_bytes_scanned: common.max_bytes_scanned.unwrap_or(0),
+        max_files: Limit::or_zero(common.max_files),
+        max_bytes_scanned: Limit::or_zero(common.max_bytes_scanned),
         parameters: common.parameters.iter().cloned().collect(),
         ..SessionConfig::default()
     }
@@ -142,6 +149,7 @@ pub(super) async fn open(common: &Common, threads: &Threads, interactive: bool) 
     let terminal = Terminal::detect(common.color);
     let url = named_warehouse(common)?;
     let options: BTreeMap<String, String> = common.options.iter().cloned().collect();
+    Warehouse::check_options(&options)?;
     let warehouse = Warehouse::open(url, &options).await?;
     let config = session_config(common);
     let session = Arc::new(Session::new(&warehouse, config.clone()).await?);
@@ -195,6 +203,16 @@ pub(super) async fn open(common: &Common, threads: &Threads, interactive: bool) 
     })
 }
 
+/// Tells why nothing could be opened; what the command line names wrongly is a mistake of usage, whatever it is called in
+/// a statement.
+fn not_opened(error: &Error, common: &Common) -> u8 {
+    eprint(&describe(error, None, false, common.lang));
+    match error.kind() {
+        ErrorKind::Invalid | ErrorKind::NotFound | ErrorKind::Unsupported => exit::USAGE,
+        _ => exit::code_of(error),
+    }
+}
+
 fn scripted(common: &Common, inputs: Vec<Input>, threads: &Threads) -> Result<u8> {
     threads.clock.block_on(async {
         // a file that is not there is known before anything runs
@@ -208,7 +226,10 @@ fn scripted(common: &Common, inputs: Vec<Input>, threads: &Threads) -> Result<u8
                     .with_context("file", path));
             }
         }
-        let mut shell = open(common, threads, false).await?;
+        let mut shell = match open(common, threads, false).await {
+            Ok(shell) => shell,
+            Err(error) => return Ok(not_opened(&error, common)),
+        };
         let several = inputs.iter().filter(|input| matches!(input, Input::Text(_))).count() > 1;
         let mut texts = 0;
         for input in inputs {
@@ -253,7 +274,10 @@ fn close(shell: &mut Shell) -> u8 {
 }
 
 fn interactive(common: &Common, welcome: Option<Text>, threads: &Threads) -> Result<u8> {
-    let mut shell = threads.clock.block_on(open(common, threads, true))?;
+    let mut shell = match threads.clock.block_on(open(common, threads, true)) {
+        Ok(shell) => shell,
+        Err(error) => return Ok(not_opened(&error, common)),
+    };
     if !shell.settings.quiet {
         let (language, version) = (shell.settings.language, env!("CARGO_PKG_VERSION"));
         let mut lines = vec![told!(
@@ -303,9 +327,17 @@ async fn test(common: &Common, suites: &super::args::Suites, threads: &Threads) 
     use std::io::Write as _;
 
     let store_options: BTreeMap<String, String> = common.options.iter().cloned().collect();
-    let warehouse = match common.warehouse.as_deref() {
-        Some(url) if !url.is_empty() => Some(Warehouse::open(url, &store_options).await?),
-        _ => None,
+    let opened = async {
+        Warehouse::check_options(&store_options)?;
+        let Some(url) = common.warehouse.as_deref().filter(|url| !url.is_empty()) else { return Ok(None) };
+        let warehouse = Warehouse::open(url, &store_options).await?;
+        // a database or zone that nobody knows would fail every record
+        Session::new(&warehouse, session_config(common)).await?;
+        Ok(Some(warehouse))
+    };
+    let warehouse = match opened.await {
+        Ok(warehouse) => warehouse,
+        Err(error) => return Ok(not_opened(&error, common)),
     };
     let options = Options {
         warehouse,

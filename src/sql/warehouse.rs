@@ -17,7 +17,7 @@ use crate::catalog::{Catalog, FilesystemCatalog};
 use crate::error::Result;
 use crate::query::{QueryEnv, with_answers};
 use crate::snapshot::Table;
-use crate::storage::RequestCounts;
+use crate::storage::{RequestCounts, check_options};
 
 /// A warehouse that is open for reading. Cheap to clone.
 #[derive(Clone)]
@@ -39,6 +39,14 @@ impl Warehouse {
     pub async fn open(url: &str, options: &BTreeMap<String, String>) -> Result<Self> {
         let catalog = FilesystemCatalog::open(url, options).await?;
         Ok(Self::over(url, Arc::new(catalog)))
+    }
+
+    /// Refuses options that no object store here has, which [`Warehouse::open`] leaves aside.
+    ///
+    /// # Errors
+    /// An option that is not known; the known ones are named.
+    pub fn check_options(options: &BTreeMap<String, String>) -> Result<()> {
+        check_options(options)
     }
 
     /// A warehouse over a catalog the caller has; `url` is how it is named to users.

@@ -24,4 +24,5 @@ mod store;
 pub use counting::RequestCounts;
 pub(crate) use failure::storage_error;
 pub use location::Location;
+pub use open::check_options;
 pub use store::{FileEntry, MAX_WHOLE_FILE, Storage};

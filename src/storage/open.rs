@@ -27,6 +27,18 @@ pub(super) enum Address {
 const BUCKET_SCHEMES: &[(&str, &str)] =
     &[("s3", "s3"), ("s3a", "s3"), ("s3n", "s3"), ("oss", "oss"), ("cos", "cos"), ("cosn", "cos"), ("obs", "obs")];
 
+/// Refuses options that no store has.
+///
+/// # Errors
+/// An option that is not known; the known ones are named.
+pub fn check_options(options: &BTreeMap<String, String>) -> Result<()> {
+    #[cfg(feature = "s3")]
+    super::s3::check_options(options)?;
+    #[cfg(not(feature = "s3"))]
+    let _ = options;
+    Ok(())
+}
+
 impl Address {
     /// Takes a path or URL apart; a relative path is seen from the current folder.
     pub(super) fn parse(text: &str) -> Result<Self> {

@@ -27,6 +27,25 @@ const OPTIONS: &[(&[&str], AmazonS3ConfigKey)] = &[
 /// Path style is the default; these turn it on or off.
 const PATH_STYLE: &[&str] = &["s3.path-style-access", "s3.path.style.access", "fs.s3a.path.style.access"];
 
+/// What bounds requests.
+const LIMITS: &[&str] = &["storage.timeout", "storage.connect-timeout", "storage.retries", "storage.retry-timeout"];
+
+/// Refuses options that are none of a store's.
+pub(super) fn check_options(options: &BTreeMap<String, String>) -> Result<()> {
+    let names = || OPTIONS.iter().flat_map(|(names, _)| *names).chain(PATH_STYLE).chain(LIMITS).copied();
+    let of_aws = |name: &str| name.starts_with("aws_") && name.parse::<AmazonS3ConfigKey>().is_ok();
+    let Some(unknown) = options.keys().find(|name| !of_aws(name) && !names().any(|known| known == name.as_str()))
+    else {
+        return Ok(());
+    };
+    let first = OPTIONS.iter().filter_map(|(names, _)| names.first()).chain(PATH_STYLE.first()).chain(LIMITS);
+    let first: Vec<&str> = first.copied().collect();
+    Err(Error::invalid(format!("there is no option '{unknown}' of an object store"))
+        .with_code("StorageOption")
+        .with_context("option", unknown)
+        .with_hint(format!("known: {}, their names in Hadoop, and aws_… as the AWS tools have them", first.join(", "))))
+}
+
 /// Opens a bucket. What options leave open comes from the environment (`AWS_ACCESS_KEY_ID`, `AWS_REGION`,
 /// `AWS_ENDPOINT_URL`, …).
 pub(super) fn open(

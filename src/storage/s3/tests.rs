@@ -37,6 +37,17 @@ fn bad_options_are_named() {
     assert!(error.to_string().contains("s3.path-style-access"), "{error}");
 }
 
+#[test]
+fn unknown_options_are_refused_where_asked() {
+    let good = ["s3.endpoint", "fs.s3a.access.key", "s3.path-style-access", "storage.retries", "aws_region"];
+    check_options(&options(&good.map(|name| (name, "x")))).unwrap();
+    for unknown in ["nope", "s3.endpiont", "aws_nope"] {
+        let error = check_options(&options(&[("s3.region", "x"), (unknown, "1")])).unwrap_err();
+        assert_eq!(error.code(), "StorageOption");
+        assert!(error.to_string().contains(unknown), "{error}");
+    }
+}
+
 /// A real S3-compatible server, ended with the test. `LAKEPIN_TEST_MOTO` names its program; without it these tests are
 /// left out, with a word on standard error.
 struct Server {
