@@ -140,6 +140,12 @@ impl Table {
                 *wide = (*wide).max(width(&cell.text));
             }
         }
+        // the line between head and tail is as wide as the others
+        let needed = self.gap().map_or(0, |gap| width(&gap) + 2);
+        let missing = needed.saturating_sub(inner(&widths));
+        if let Some(last) = widths.last_mut() {
+            *last += missing;
+        }
         widths
     }
 
@@ -193,8 +199,7 @@ impl Table {
             self.line(row, widths, out)?;
         }
         if let Some(gap) = self.gap() {
-            let inner = widths.iter().map(|w| w + 3).sum::<usize>().saturating_sub(1);
-            let pad = inner.saturating_sub(width(&gap));
+            let pad = inner(widths).saturating_sub(width(&gap));
             let left = pad / 2;
             writeln!(out, "{bar}{:left$}{gap}{:right$}{bar}", "", "", bar = self.bar(), right = pad - left)?;
         }
@@ -265,6 +270,11 @@ impl Table {
         let wide = widths.iter().map(|w| w + 3).sum::<usize>() + 1;
         self.limits.width.is_some_and(|terminal| wide > terminal)
     }
+}
+
+/// Cells between the borders of a grid.
+fn inner(widths: &[usize]) -> usize {
+    widths.iter().map(|w| w + 3).sum::<usize>().saturating_sub(1)
 }
 
 fn push_cell(line: &mut String, shown: &str, has: usize, wide: usize, right: bool) {
@@ -384,13 +394,26 @@ mod tests {
     fn capped_table_shows_both_ends_and_counts_the_rest() {
         let limits = Limits { rows: Some(4), width: Some(80), expanded: Expanded::Auto, shrink: false };
         let text = shown(&[batch(7), batch(3), batch(1)], limits);
-        let ids: Vec<&str> =
-            text.lines().filter(|l| l.starts_with("│ ")).map(|l| l.split_whitespace().nth(1).unwrap()).collect();
+        let rows = text.lines().filter(|line| line.starts_with("│ ") && !line.contains("more rows"));
+        let ids: Vec<&str> = rows.map(|line| line.split_whitespace().nth(1).unwrap()).collect();
         assert_eq!(ids, ["id", "1", "2", "3", "1"]);
         assert!(text.contains("… 7 more rows …"), "{text}");
         assert!(!shown(&[batch(4)], limits).contains("more rows"));
         let five = shown(&[batch(5)], limits);
         assert!(five.contains("… 1 more rows …") && five.contains("row 5") && five.contains("row 4"), "{five}");
+    }
+
+    /// However narrow the columns are.
+    #[test]
+    fn capped_table_is_aligned() {
+        for rows in [2, 4, 5] {
+            let limits = Limits { rows: Some(rows), width: Some(80), expanded: Expanded::Auto, shrink: false };
+            let whole = batch(10_000);
+            let text = shown(&[whole.project(&[0]).unwrap(), whole.project(&[0]).unwrap()], limits);
+            assert!(text.contains("more rows …"), "{text}");
+            let wide = width(text.lines().next().unwrap());
+            assert!(text.lines().all(|line| width(line) == wide), "{text}");
+        }
     }
 
     #[test]
