@@ -18,7 +18,7 @@ use crate::read::{ReadColumn, ReadContext, ReadOptions, SectionHandle, section, 
 use crate::scan::{FileRead, ScanKind, ScanPlan, ScanRequest, Section, SectionClass, Stage, Unit};
 use crate::snapshot::Pin;
 use crate::spec::text::datum_text_in;
-use crate::spec::{DataField, Datum, RowKind, Zone};
+use crate::spec::{DataField, DataType, Datum, RowKind, Zone};
 
 /// Counts of one partition or unit, or of the whole table. For primary-key tables
 /// `raw = hidden + vector_deleted + superseded + tombstoned + final`; for append tables `raw = vector_deleted + final`.
@@ -115,7 +115,7 @@ pub struct AccountingOptions {
 /// What planning and reading refuse; a file that is gone.
 pub async fn account(pin: &Arc<Pin>, env: &Arc<QueryEnv>, options: &AccountingOptions) -> Result<Accounting> {
     let primary_key = pin.schema.is_primary_key_table();
-    let request = ScanRequest { explain: true, ..ScanRequest::default() };
+    let request = ScanRequest { explain: true, ..counting(pin)? };
     let plan = crate::scan::plan(pin, &request, &env.scan).await?;
     let mut units: BTreeMap<(String, i32), AccountingRow> = BTreeMap::new();
     let mut accounting = Accounting {
@@ -126,7 +126,11 @@ pub async fn account(pin: &Arc<Pin>, env: &Arc<QueryEnv>, options: &AccountingOp
         ..Accounting::default()
     };
     let named = |partition: &[Datum]| partition_text(pin, partition, &options.zone);
+    let mut column_rows = 0;
     for decision in &plan.decisions {
+        if decision.read == FileRead::Dropped(Stage::Column) {
+            column_rows += u64::try_from(decision.rows).unwrap_or(0);
+        }
         // another branch has its partition, or another bucket was asked for: its rows are not of this read
         if matches!(decision.read, FileRead::Dropped(stage) if !matches!(stage, Stage::Level | Stage::Vector)) {
             continue;
@@ -150,7 +154,13 @@ pub async fn account(pin: &Arc<Pin>, env: &Arc<QueryEnv>, options: &AccountingOp
             reader.count(unit, section, row, &mut accounting.violations).await?;
         }
     }
-    check_totals(&plan, &units, &mut accounting);
+    if column_rows > 0 {
+        accounting.notices.push(format!(
+            "{column_rows} rows of files that only hold columns of the rows of other files are not counted; the snapshot \
+             counts them"
+        ));
+    }
+    check_totals(&plan, &units, column_rows, &mut accounting);
     let mut partitions: BTreeMap<String, AccountingRow> = BTreeMap::new();
     let mut total = AccountingRow::start(String::new(), None);
     for row in units.values() {
@@ -166,13 +176,43 @@ pub async fn account(pin: &Arc<Pin>, env: &Arc<QueryEnv>, options: &AccountingOp
     Ok(accounting)
 }
 
-fn check_totals(plan: &ScanPlan, units: &BTreeMap<(String, i32), AccountingRow>, accounting: &mut Accounting) {
+/// What counting asks of a scan: no column that is kept in files of its own.
+///
+/// # Errors
+/// A partition key that is no column.
+pub fn counting(pin: &Pin) -> Result<ScanRequest> {
+    let columns =
+        if pin.schema.is_primary_key_table() { None } else { Some(stored_column(pin)?.into_iter().collect()) };
+    Ok(ScanRequest { columns, ..ScanRequest::default() })
+}
+
+/// The first column that makes the files be opened: partition values are known without them, and BLOBs and vectors may be
+/// in files of their own.
+fn stored_column(pin: &Pin) -> Result<Option<usize>> {
+    const APART: &[&str] = &["blob-field", "blob-descriptor-field", "blob-view-field", "vector-field"];
+    let partition = pin.schema.partition_indices()?;
+    let lists = |option: &str, name: &str| {
+        pin.options.raw.get(option).is_some_and(|names| names.split(',').any(|listed| listed.trim() == name))
+    };
+    let is_apart = |field: &DataField| {
+        matches!(field.data_type(), DataType::Blob) || APART.iter().any(|option| lists(option, &field.name))
+    };
+    let mut columns = pin.schema.fields.iter().enumerate();
+    Ok(columns.find(|(index, field)| !partition.contains(index) && !is_apart(field)).map(|(index, _)| index))
+}
+
+fn check_totals(
+    plan: &ScanPlan,
+    units: &BTreeMap<(String, i32), AccountingRow>,
+    column_rows: u64,
+    accounting: &mut Accounting,
+) {
     let raw: u64 = units.values().map(|row| row.raw_rows).sum();
     if let Some(total) = accounting.snapshot_total
         && plan.pin.fallback.is_none()
         && plan.pin.primary.is_none()
         && plan.pin.options.scan.bucket.is_none()
-        && u64::try_from(total).ok() != Some(raw)
+        && u64::try_from(total).ok() != Some(raw + column_rows)
     {
         accounting.violations.push(format!("the live files have {raw} rows, the snapshot says {total}"));
     }
@@ -212,9 +252,7 @@ impl Reader {
         let read_options =
             ReadOptions { batch_size: 8192, parallelism: 4, zone: options.zone, budget: Arc::clone(&options.budget) };
         let keys = if primary_key { pin.schema.trimmed_primary_key()? } else { Vec::new() };
-        // a column that makes the files be opened: partition values are known without them
-        let partition = pin.schema.partition_indices()?;
-        let stored = (0..pin.schema.fields.len()).find(|i| !partition.contains(i)).map(ReadColumn::Field);
+        let stored = stored_column(pin)?.map(ReadColumn::Field);
         let context = |keep_deletes: bool, columns: Vec<ReadColumn>| {
             let kind = if keep_deletes { ScanKind::FullWithDeletes } else { ScanKind::Full };
             let caches = Arc::clone(&env.read);
@@ -535,6 +573,17 @@ mod tests {
         let counts = counted(&golden::java_warehouse().unwrap(), "golden", "fallback_branch", &[]).await;
         assert_eq!(parts(&counts.total), [3, 0, 0, 3]);
         assert!(counts.partitions.iter().all(|row| parts(row) == [1, 0, 0, 1]), "{:?}", counts.partitions);
+    }
+
+    /// As `count(*)`, which reads no column at all.
+    #[tokio::test]
+    async fn columns_in_files_of_their_own_add_no_rows() {
+        let counts = counted(&golden::python_warehouse().unwrap(), "golden", "append_blob", &[]).await;
+        let rows = counts.total.final_rows;
+        assert!(rows > 0);
+        assert_eq!(parts(&counts.total), [rows, 0, 0, rows]);
+        assert_eq!(counts.violations, Vec::<String>::new());
+        assert!(counts.notices.iter().any(|notice| notice.contains("only hold columns")), "{:?}", counts.notices);
     }
 
     #[test]

@@ -7,8 +7,7 @@ use datafusion::dataframe::DataFrame;
 use super::{Session, count_all, one};
 use crate::error::{Error, ErrorKind, Result};
 use crate::query::{LakeTable, ScanLog, Work};
-use crate::recon::accounting::{Accounting, AccountingOptions, account};
-use crate::scan::ScanRequest;
+use crate::recon::accounting::{Accounting, AccountingOptions, account, counting};
 use crate::spec::Zone;
 use crate::sql::functions;
 use crate::sql::limits;
@@ -127,7 +126,7 @@ impl Session {
             return Err(Error::invalid(format!("'{table}' is no table of the warehouse")).with_code("TableNotFound"));
         };
         // what readers see is read, and no more
-        let seen = crate::scan::plan(lake.pin(), &ScanRequest::default(), &self.warehouse.env().scan).await?.stages;
+        let seen = crate::scan::plan(lake.pin(), &counting(lake.pin())?, &self.warehouse.env().scan).await?.stages;
         let work = Work { files: seen.kept_files, file_bytes: seen.kept_bytes, ..Work::default() };
         limits::check(&work, run.state.config_options())?;
         let options = AccountingOptions {
