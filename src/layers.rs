@@ -1,5 +1,5 @@
-//! The plan of the house as a test: which room may import which. It reads every `crate::room` under `src/` and names
-//! the file and line that climbs.
+//! The plan of the house as tests: which room may import which, and what some rooms never do. They read the code under
+//! `src/`, its tests left out, and name the file and line that breaks a rule.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -34,35 +34,160 @@ fn rust_files(dir: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Room names that a line of code imports through `crate::…`.
-fn imports(line: &str) -> Vec<String> {
-    let code = line.split("//").next().unwrap_or_default();
-    let mut rooms = Vec::new();
-    for (at, _) in code.match_indices("crate::") {
-        let rest = &code[at + "crate::".len()..];
-        if let Some(list) = rest.strip_prefix('{') {
-            let mut depth = 0;
-            let mut word = String::new();
-            for c in list.chars() {
-                match c {
-                    '{' => depth += 1,
-                    '}' if depth == 0 => break,
-                    '}' => depth -= 1,
-                    ',' if depth == 0 => rooms.push(std::mem::take(&mut word)),
-                    _ if depth == 0 => word.push(c),
-                    _ => {}
-                }
-            }
-            rooms.push(word);
+/// The code of a file up to its tests: comments and what stands in quotes are blanks, lines stay where they are.
+fn code_of(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let length = if rest.starts_with("//") {
+            rest.find('\n').unwrap_or(rest.len())
+        } else if rest.starts_with("/*") {
+            rest.find("*/").map_or(rest.len(), |at| at + 2)
+        } else if rest.strip_prefix('r').is_some_and(|raw| raw.trim_start_matches('#').starts_with('"')) {
+            let marks = rest[1..].len() - rest[1..].trim_start_matches('#').len();
+            let end = format!("\"{}", "#".repeat(marks));
+            let open = marks + 2;
+            rest.get(open..).and_then(|inner| inner.find(&end)).map_or(open, |at| open + at + end.len())
+        } else if c == '"' {
+            let mut escaped = false;
+            let closes = |c: char| {
+                let ends = c == '"' && !escaped;
+                escaped = c == '\\' && !escaped;
+                ends
+            };
+            rest[1..].find(closes).map_or(rest.len(), |at| at + 2)
+        } else if let Some(quoted) = ["'\"'", "'\\\"'", "'\\''", "'\\\\'", "'/'"].iter().find(|q| rest.starts_with(**q))
+        {
+            quoted.len()
         } else {
-            rooms.push(rest.to_string());
+            out.push(c);
+            rest = &rest[c.len_utf8()..];
+            continue;
+        };
+        out.extend(rest[..length].chars().map(|c| if c == '\n' { c } else { ' ' }));
+        rest = &rest[length..];
+    }
+    let lines = out.split_inclusive('\n').take_while(|line| !line.trim_start().starts_with("mod tests"));
+    lines.collect()
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Token<'a> {
+    Name(&'a str),
+    Colons,
+    Mark(char),
+}
+
+/// Tokens of code with their lines, from 1.
+fn tokens(code: &str) -> Vec<(Token<'_>, usize)> {
+    let mut tokens = Vec::new();
+    let mut line = 1;
+    let mut rest = code;
+    while let Some(c) = rest.chars().next() {
+        let name = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
+        let (token, length) = if name > 0 {
+            (Some(Token::Name(&rest[..name])), name)
+        } else if rest.starts_with("::") {
+            (Some(Token::Colons), 2)
+        } else {
+            line += usize::from(c == '\n');
+            ((!c.is_whitespace()).then_some(Token::Mark(c)), c.len_utf8())
+        };
+        tokens.extend(token.map(|token| (token, line)));
+        rest = &rest[length..];
+    }
+    tokens
+}
+
+/// Paths of a tree such as `crate::{a::b, super::c}`, and where it ends.
+fn paths<'a>(
+    tokens: &[(Token<'a>, usize)],
+    mut at: usize,
+    mut path: Vec<&'a str>,
+    found: &mut Vec<(Vec<&'a str>, usize)>,
+) -> usize {
+    let line = tokens.get(at).map_or(0, |(_, line)| *line);
+    loop {
+        match tokens.get(at).map(|(token, _)| *token) {
+            Some(Token::Name(name)) => path.push(name),
+            Some(Token::Mark('{')) => {
+                at += 1;
+                while let Some((token, _)) = tokens.get(at) {
+                    match token {
+                        Token::Mark('}') => return at + 1,
+                        Token::Name(_) | Token::Mark('{') => at = paths(tokens, at, path.clone(), found),
+                        _ => at += 1,
+                    }
+                }
+                return at;
+            }
+            _ => {}
+        }
+        match tokens.get(at + 1) {
+            Some((Token::Colons, _)) => at += 2,
+            _ => {
+                found.push((path, line));
+                return at + 1;
+            }
         }
     }
+}
+
+/// Names right below the crate that the code of a module reaches for, with their lines; `module`: where it stands.
+fn imports(code: &str, module: &[String]) -> Vec<(String, usize)> {
+    let tokens = tokens(code);
+    let mut found = Vec::new();
+    for (at, (token, _)) in tokens.iter().enumerate() {
+        let begins = at.checked_sub(1).and_then(|before| tokens.get(before)).is_none_or(|(t, _)| *t != Token::Colons);
+        if begins && matches!(token, Token::Name("crate" | "super")) {
+            paths(&tokens, at, Vec::new(), &mut found);
+        }
+    }
+    let mut rooms = Vec::new();
+    for (path, line) in found {
+        let below = match path.split_first() {
+            Some((&"crate", below)) => below,
+            _ => {
+                let up = path.iter().take_while(|name| **name == "super").count();
+                // fewer steps stay in the room
+                if up < module.len() {
+                    continue;
+                }
+                &path[up..]
+            }
+        };
+        rooms.extend(below.first().map(|room| ((*room).to_string(), line)));
+    }
     rooms
-        .into_iter()
-        .map(|r| r.trim().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect())
-        .filter(|r: &String| !r.is_empty())
-        .collect()
+}
+
+/// `shell::commands::pin` of `shell/commands/pin.rs`.
+fn module_of(relative: &Path) -> Vec<String> {
+    let path = relative.with_extension("");
+    let mut names: Vec<String> = path.iter().map(|name| name.to_string_lossy().into_owned()).collect();
+    names.pop_if(|name| name == "mod");
+    names
+}
+
+/// The files that are no tests: path below `src/`, room, code.
+fn sources() -> Vec<(PathBuf, String, String)> {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = Vec::new();
+    rust_files(&src, &mut files);
+    // a test module in a file of its own may do what tests may
+    let of_tests: BTreeSet<PathBuf> = files.iter().flat_map(|file| test_modules(file)).collect();
+    let mut sources = Vec::new();
+    for file in files {
+        let relative = file.strip_prefix(&src).expect("file lies under src").to_path_buf();
+        let room = module_of(&relative).first().cloned().expect("path has a component");
+        // and so may the modules below it
+        let tests = file.with_extension("").ancestors().any(|path| of_tests.contains(path));
+        if !tests && !matches!(room.as_str(), "lib" | "main" | "layers") {
+            let code = code_of(&fs::read_to_string(&file).expect("source is UTF-8"));
+            sources.push((relative, room, code));
+        }
+    }
+    sources
 }
 
 /// Paths, without extension, of the modules a file declares for tests only.
@@ -83,49 +208,126 @@ fn test_modules(file: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn rooms_import_only_downward() {
-    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let mut files = Vec::new();
-    rust_files(&src, &mut files);
     let rooms: BTreeSet<&str> = ALLOWED.iter().map(|(room, _)| *room).collect();
-    // a test module in a file of its own may use the testing room too
-    let of_tests: BTreeSet<PathBuf> = files.iter().flat_map(|file| test_modules(file)).collect();
     let mut climbing = Vec::new();
-    for file in files {
-        let relative = file.strip_prefix(&src).expect("file lies under src");
-        let first = relative.components().next().expect("path has a component");
-        let room = first.as_os_str().to_string_lossy().trim_end_matches(".rs").to_string();
-        if matches!(room.as_str(), "lib" | "main" | "layers") {
-            continue;
-        }
-        // and so may the modules below it
-        if file.with_extension("").ancestors().any(|path| of_tests.contains(path)) {
-            continue;
-        }
+    for (file, room, code) in sources() {
         let (_, allowed) = ALLOWED
             .iter()
             .find(|(name, _)| *name == room)
-            .unwrap_or_else(|| panic!("{} belongs to no room of the plan", relative.display()));
-        let text = fs::read_to_string(&file).expect("source is UTF-8");
-        for (number, line) in text.lines().enumerate() {
-            // what stands below the test module may use the testing room
-            if line.trim_start().starts_with("mod tests") {
-                break;
-            }
-            for import in imports(line) {
-                let known = rooms.contains(import.as_str());
-                let fine = import == room || import == "error" || allowed.contains(&import.as_str());
-                if known && !fine {
-                    climbing.push(format!("{}:{}: `{room}` imports `{import}`", relative.display(), number + 1));
-                }
+            .unwrap_or_else(|| panic!("{} belongs to no room of the plan", file.display()));
+        for (import, line) in imports(&code, &module_of(&file)) {
+            let known = rooms.contains(import.as_str());
+            let fine = import == room || import == "error" || allowed.contains(&import.as_str());
+            if known && !fine {
+                climbing.push(format!("{}:{line}: `{room}` imports `{import}`", file.display()));
             }
         }
     }
     assert!(climbing.is_empty(), "imports that climb:\n{}", climbing.join("\n"));
 }
 
+const BELOW_QUERY: &[&str] = &["spec", "storage", "merge", "file", "snapshot", "catalog", "scan", "read"];
+
+/// What is never named: a rule, the rooms it is for (none: all but those excepted), those excepted, names and paths.
+const NEVER: &[(&str, &[&str], &[&str], &[&str])] = &[
+    (
+        "spec and merge never touch storage",
+        &["spec", "merge"],
+        &[],
+        &["object_store", "std::fs", "tokio::fs", "std::net"],
+    ),
+    (
+        "no DataFusion session or plan below query",
+        BELOW_QUERY,
+        &[],
+        &[
+            "SessionContext",
+            "SessionState",
+            "TaskContext",
+            "ExecutionPlan",
+            "LogicalPlan",
+            "TableProvider",
+            "datafusion::physical_plan",
+            "datafusion::prelude",
+        ],
+    ),
+    (
+        "clock and ids only from storage::env",
+        &[],
+        &["storage/env.rs", "testing"],
+        &["SystemTime::now", "Utc::now", "Local::now", "new_v4", "now_v7", "thread_rng", "rand::random", "rand::rng"],
+    ),
+    (
+        "nothing prints but the shell",
+        &[],
+        &["shell", "testing"],
+        &["println", "eprintln", "print", "eprint", "dbg", "io::stdout", "io::stderr"],
+    ),
+];
+
+/// Lines of code that name something by a path that ends or begins so.
+fn named(code: &str, wanted: &str) -> Vec<usize> {
+    let tokens = tokens(code);
+    let wanted: Vec<Token<'_>> = self::tokens(wanted).into_iter().map(|(token, _)| token).collect();
+    let is_macro = |after: usize| matches!(tokens.get(after), Some((Token::Mark('!'), _)));
+    let prints = matches!(wanted.as_slice(), [Token::Name("print" | "println" | "eprint" | "eprintln" | "dbg")]);
+    tokens
+        .windows(wanted.len())
+        .enumerate()
+        .filter(|(at, window)| {
+            window.iter().map(|(token, _)| token).eq(&wanted) && (!prints || is_macro(at + wanted.len()))
+        })
+        .filter_map(|(_, window)| window.first().map(|(_, line)| *line))
+        .collect()
+}
+
+#[test]
+fn rooms_never_do_what_is_not_theirs() {
+    let sources = sources();
+    let mut broken = Vec::new();
+    for (rule, rooms, excepted, names) in NEVER {
+        let meant = sources.iter().filter(|(file, room, _)| {
+            (rooms.is_empty() || rooms.contains(&room.as_str()))
+                && !excepted.iter().any(|part| room == part || file == Path::new(part))
+        });
+        for (file, _, code) in meant {
+            for name in *names {
+                let lines = named(code, name);
+                broken.extend(lines.iter().map(|line| format!("{}:{line}: `{name}`, but {rule}", file.display())));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
 #[test]
 fn imports_are_found_in_lists_and_paths() {
-    assert_eq!(imports("use crate::{spec::Datum, scan};"), ["spec", "scan"]);
-    assert_eq!(imports("let x = crate::read::open(crate::spec::y);"), ["read", "spec"]);
-    assert_eq!(imports("// crate::shell"), Vec::<String>::new());
+    let of = |code: &str, module: &str| -> Vec<(String, usize)> {
+        let module: Vec<String> = module.split("::").map(str::to_string).collect();
+        imports(&code_of(code), &module)
+    };
+    let cases: &[(&str, &str, &[(&str, usize)])] = &[
+        ("use crate::{spec::Datum, scan};", "sql::a", &[("spec", 1), ("scan", 1)]),
+        ("let x = crate::read::open(crate::spec::y);", "sql::a", &[("read", 1), ("spec", 1)]),
+        ("// crate::shell\n/* crate::shell */ let x = \"crate::shell\";", "sql::a", &[]),
+        ("use crate::{\n    spec::{Datum, Zone},\n    shell,\n};", "sql::a", &[("spec", 2), ("spec", 2), ("shell", 3)]),
+        ("use super::super::shell::x;\nuse super::b;", "sql::a", &[("shell", 1)]),
+        ("use super::{super::{shell, read::r}, b};", "sql::a", &[("shell", 1), ("read", 1)]),
+        ("use super::super::b;", "sql::a::c", &[]),
+        ("pub(crate) fn f() -> super::super::super::shell::T {}", "sql::a::c", &[("shell", 1)]),
+        ("use crate::spec;\nmod tests { use crate::shell; }", "sql::a", &[("spec", 1)]),
+    ];
+    for (code, module, expected) in cases {
+        let expected: Vec<_> = expected.iter().map(|(room, line)| ((*room).to_string(), *line)).collect();
+        assert_eq!(of(code, module), expected, "{code}");
+    }
+}
+
+#[test]
+fn names_are_found_in_code_only() {
+    let code = code_of(
+        "let a = '\"'; // println!\nlet b = r#\"Utc::now \" \"#;\nchrono::Utc::now();\nx.print(y);\nprintln!();\n",
+    );
+    assert_eq!(named(&code, "Utc::now"), [3]);
+    assert_eq!((named(&code, "print"), named(&code, "println")), (vec![], vec![5]));
 }
