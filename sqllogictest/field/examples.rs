@@ -1,6 +1,10 @@
 //! The examples, run as programs. `cargo test` builds them; with `--test` alone they may be missing.
 
 use std::process::Command;
+use std::sync::Arc;
+
+use lakepin::datafusion::prelude::SessionContext;
+use lakepin::{PinRequest, Session, SessionConfig, Warehouse};
 
 use super::kit::{Done, OrText, check};
 use crate::harness::{Outcome, Test};
@@ -45,7 +49,39 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ),
 ];
 
+/// What README shows from Rust, compiled as it stands there; the examples run the same calls.
+async fn readme() -> Result<(), Box<dyn std::error::Error>> {
+    let warehouse = Warehouse::open("/data/warehouse", &Default::default()).await?;
+    let session = Session::new(&warehouse, SessionConfig::default()).await?;
+    let result = session.run_one("SELECT pay_id, amount FROM pay.payments VERSION AS OF 3").await?;
+    let _ = (result.pins, result.notices, result.stream);
+    let context = SessionContext::new();
+    warehouse.register(&context, "lake").await?;
+    let now = context.sql("SELECT count(*) FROM lake.pay.payments").await?;
+    let fixed = warehouse.table("pay", "payments").await?.pin(PinRequest::SnapshotId(3)).await?;
+    context.register_table("payments_at_3", Arc::new(fixed))?;
+    now.collect().await?;
+    Ok(())
+}
+
+fn readme_shows_what_compiles() -> Result<Outcome, String> {
+    let _compiled = readme;
+    let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).text()?;
+    let (_, rest) = readme.split_once("## From Rust\n").ok_or("README says nothing about Rust")?;
+    let section = rest.split("\n## ").next().unwrap_or_default();
+    let shown = section.lines().filter_map(|line| line.strip_prefix("    ")).filter(|line| !line.starts_with("//"));
+    let compiled: Vec<&str> = include_str!("examples.rs").lines().map(str::trim).collect();
+    let mut lines = 0;
+    for line in shown {
+        check(compiled.contains(&line.trim()), format!("README shows what no test compiles: {line}"))?;
+        lines += 1;
+    }
+    check(lines > 5, format!("README shows {lines} lines of Rust"))?;
+    Ok(Outcome::Passed(format!("{lines} lines")))
+}
+
 pub fn register(tests: &mut Vec<Test>) {
+    tests.push(Test::new("examples::readme_shows_what_compiles", readme_shows_what_compiles));
     for (name, lines) in EXAMPLES {
         tests.push(Test::new(format!("examples::{name}"), move || run(name, lines)));
     }

@@ -90,4 +90,25 @@ mod tests {
         assert!(python_warehouse().unwrap().join("golden.db/pk_simple/snapshot").is_dir());
         assert!(writers_warehouse().unwrap().join("golden.db/long_append/snapshot").is_dir());
     }
+
+    /// Names in backticks, `x_*` for all that begin so.
+    #[test]
+    fn readme_names_every_table() {
+        let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/sqllogictest/tables/README.md");
+        let readme = fs::read_to_string(readme).unwrap();
+        let patterns: Vec<&str> = readme.split('`').skip(1).step_by(2).collect();
+        let mut tables = 0;
+        for warehouse in [java_warehouse(), python_warehouse(), writers_warehouse()] {
+            for entry in fs::read_dir(warehouse.unwrap().join("golden.db")).unwrap() {
+                let name = entry.unwrap().file_name().into_string().unwrap();
+                let told = patterns.iter().any(|pattern| match pattern.strip_suffix('*') {
+                    Some(head) => name.starts_with(head),
+                    None => name == *pattern,
+                });
+                assert!(told, "sqllogictest/tables/README.md does not tell of {name}");
+                tables += 1;
+            }
+        }
+        assert!(tables > 100, "{tables} tables");
+    }
 }
