@@ -12,6 +12,7 @@ use datafusion::sql::sqlparser::ast::{
     DataType as SqlType, Expr as SqlExpr, ExprWithAlias, TypedString, UnaryOperator, Value, ValueWithSpan,
 };
 
+use super::doubles::fix_expression;
 use crate::error::{Error, Result};
 use crate::snapshot::{SessionZone, parse_timestamp, refuse_number};
 use crate::storage::env::now_millis;
@@ -65,7 +66,8 @@ fn not_constant(expr: &SqlExpr, reason: String) -> Error {
 }
 
 fn logical(state: &SessionState, expr: &SqlExpr) -> Result<Expr> {
-    let aliased = ExprWithAlias { expr: expr.clone(), alias: None };
+    let mut aliased = ExprWithAlias { expr: expr.clone(), alias: None };
+    fix_expression(&mut aliased.expr);
     state
         .create_logical_expr_from_sql_expr(aliased, &DFSchema::empty())
         .map_err(|error| not_constant(expr, Error::from_datafusion(error).message().to_string()))

@@ -8,7 +8,7 @@
 //! | `statement` | one statement's view of the warehouse: each table resolved once |
 //! | `catalog`, `planner`, `view` | how DataFusion meets it |
 //! | `plain` | statements that reach DataFusion without us: still one snapshot for each table |
-//! | `identifiers`, `escapes` | unquoted names; `LIKE … ESCAPE` |
+//! | `identifiers`, `escapes`, `doubles` | unquoted names; `LIKE … ESCAPE`; numbers with an exponent |
 //! | `operands`, `timestamps` | operands that would lose digits when they are brought to one type |
 //! | `settings` | what a session remembers |
 //! | `parameters` | values for `$name` |
@@ -22,6 +22,7 @@ mod catalog;
 mod cells;
 mod constant;
 mod dialect;
+mod doubles;
 mod escapes;
 mod functions;
 mod identifiers;

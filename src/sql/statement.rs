@@ -11,12 +11,14 @@ use datafusion::common::TableReference;
 use datafusion::datasource::provider_as_source;
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::execution::{SessionState, SessionStateBuilder};
+use datafusion::logical_expr::planner::ExprPlanner;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use datafusion::sql::parser::Statement as DfStatement;
 use datafusion::sql::sqlparser::ast::{Spanned, TableFactor};
 use parking_lot::Mutex;
 
 use super::catalog::StatementCatalogs;
+use super::doubles::{self, DoubleLiterals};
 use super::escapes;
 use super::functions;
 use super::identifiers;
@@ -223,8 +225,11 @@ impl Statement {
         rules.extend(plain::rules(Some(Arc::clone(self))));
         // before types are coerced
         rules.insert(0, Arc::new(LosslessOperands));
+        let mut expressions: Vec<Arc<dyn ExprPlanner>> = vec![Arc::new(DoubleLiterals)];
+        expressions.extend(self.base.expr_planners().iter().cloned());
         let mut state = SessionStateBuilder::new_from_existing(self.base.clone())
             .with_session_id(self.base.session_id().to_string())
+            .with_expr_planners(expressions)
             .with_relation_planners(planners)
             .with_catalog_list(Arc::new(catalogs))
             .with_analyzer_rules(rules)
@@ -269,6 +274,7 @@ impl Statement {
         }
         identifiers::fix(&mut statement, known);
         escapes::fix(&mut statement);
+        doubles::fix(&mut statement);
         match state.statement_to_plan(statement).await {
             Ok(plan) => Ok(plan),
             Err(error) => Err(self.explain(error).await),

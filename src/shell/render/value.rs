@@ -238,9 +238,11 @@ fn scalar(array: &dyn Array, row: usize, times: Times, out: &mut String) -> io::
         }};
     }
     macro_rules! decimal {
-        ($type:ty) => {
-            out.push_str(&array.as_primitive::<$type>().value_as_string(row))
-        };
+        ($type:ty) => {{
+            let text = array.as_primitive::<$type>().value_as_string(row);
+            // the zeros that a scale below zero appends make no number of a zero
+            out.push_str(if text.bytes().all(|digit| digit == b'0') { "0" } else { &text });
+        }};
     }
     match array.data_type() {
         DataType::Boolean => out.push_str(if array.as_boolean().value(row) { "true" } else { "false" }),
@@ -419,6 +421,9 @@ mod tests {
         let style = Style { decimals: Decimals::Number, ..Style::default() };
         let text = to_text(Format::Ndjson, &[one(Arc::new(array))], &style, Limits::NONE);
         assert_eq!(text, "{\"v\":1.5000000000}\n{\"v\":-0.0000000001}\n");
+        let thousands = Decimal128Array::from(vec![0, -5]).with_precision_and_scale(5, -3).unwrap();
+        let text = to_text(Format::Ndjson, &[one(Arc::new(thousands))], &style, Limits::NONE);
+        assert_eq!(text, "{\"v\":0}\n{\"v\":-5000}\n");
     }
 
     #[test]

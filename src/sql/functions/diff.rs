@@ -21,6 +21,7 @@ use crate::snapshot::nearest::known_names;
 use crate::snapshot::{Pin, PinRequest, Table};
 use crate::spec::arrow_types::{arrow_field, arrow_type};
 use crate::spec::{DataField, TableSchema};
+use crate::sql::doubles;
 use crate::sql::memory::empty;
 use crate::sql::names::split_selector;
 use crate::sql::place::missing_column;
@@ -203,7 +204,7 @@ struct Sides<'a> {
 fn condition(statement: &Arc<Statement>, pin: &Arc<Pin>, text: &str) -> Result<Expr> {
     let table = statement.lake_table(Arc::clone(pin), LakeView::Rows)?;
     let columns = DFSchema::try_from(table.schema().as_ref().clone())?;
-    statement.state().create_logical_expr(text, &columns).map_err(|error| {
+    doubles::expression(&statement.state(), text, &columns).map_err(|error| {
         let known = columns.fields().iter().map(|field| field.name().as_str());
         missing_column(error, known).with_context("parameter", "where")
     })

@@ -9,6 +9,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::query::{LakeTable, ScanLog, Work};
 use crate::recon::accounting::{Accounting, AccountingOptions, account, counting};
 use crate::spec::Zone;
+use crate::sql::doubles;
 use crate::sql::functions;
 use crate::sql::limits;
 use crate::sql::place::missing_column;
@@ -137,7 +138,7 @@ impl Session {
         let mut accounting = account(lake.pin(), self.warehouse.env(), &options).await?;
         if let Some(condition) = condition {
             let counted = DataFrame::new(run.state.clone(), run.statement.scan(lake.clone())?);
-            let filter = run.state.create_logical_expr(condition, counted.schema()).map_err(|error| {
+            let filter = doubles::expression(&run.state, condition, counted.schema()).map_err(|error| {
                 missing_column(error, counted.schema().fields().iter().map(|field| field.name().as_str()))
             })?;
             let batches = counted.filter(filter)?.aggregate(vec![], vec![count_all()])?.collect().await?;
