@@ -281,7 +281,8 @@ impl Shell {
         if !self.settings.autopin {
             return Ok(());
         }
-        for pin in pins.iter().filter(|pin| !pin.session) {
+        // changes are no state that could be read again
+        for pin in pins.iter().filter(|pin| !pin.session && pin.changes_after.is_none()) {
             if let Some(id) = pin.snapshot_id {
                 let sql = format!("PIN TABLE {} AT (VERSION => {id})", super::names::quoted_path(&pin.table));
                 self.session.run_one(&sql).await?;

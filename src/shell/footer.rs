@@ -154,7 +154,7 @@ impl Closing {
             .pins
             .iter()
             .map(|pin| {
-                json!({
+                let mut told = json!({
                     "table": pin.table,
                     "snapshot": pin.snapshot_id,
                     "schema": pin.schema_id,
@@ -165,7 +165,11 @@ impl Closing {
                     "watermark_ms": pin.watermark,
                     "tag": pin.tag,
                     "session": pin.session,
-                })
+                });
+                if let (Some(after), Some(fields)) = (pin.changes_after, told.as_object_mut()) {
+                    fields.insert("changes_after".to_string(), json!(after));
+                }
+                told
             })
             .collect();
         let mut meta = json!({

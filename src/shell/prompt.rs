@@ -74,6 +74,7 @@ mod tests {
             schema_id: 0,
             tag: None,
             session: true,
+            changes_after: None,
             text: String::new(),
         }
     }

@@ -38,6 +38,8 @@ pub struct PinLine {
     pub tag: Option<String>,
     /// Whether the table is pinned by the session (`PIN TABLE`, `SET`) rather than by the statement.
     pub session: bool,
+    /// When the changes up to the snapshot were read and not its rows: the snapshot after which they begin.
+    pub changes_after: Option<i64>,
     /// The line to print: id, commit time with zone, user, identifier, kind, watermark, schema id.
     pub text: String,
 }

@@ -10,6 +10,7 @@ use datafusion::sql::sqlparser::tokenizer::{Span, Token, TokenWithSpan, Whitespa
 use super::dialect::LakeDialect;
 use super::tokens::{are_words, is_identifier, is_word, mark, string, syntax, tokenize, word};
 use crate::error::{Error, Result};
+use crate::snapshot::nearest::nearest;
 
 /// Words that may stand before a table name and are no table names themselves.
 const BEFORE_NAMES: &[Keyword] = &[
@@ -262,6 +263,12 @@ fn hint_options(comment: &str, span: Span, notices: &mut Vec<String>) -> Result<
             return Err(syntax("an OPTIONS hint stands alone in its comment", span));
         }
         let said = format!("hint /*{comment}*/ has no meaning here and was ignored");
+        // a typing error is never dropped
+        if let Some(Token::Word(first)) = tokens.first().map(|t| &t.token)
+            && !nearest(&first.value, ["OPTIONS"]).is_empty()
+        {
+            return Err(syntax(format!("{} is no hint", first.value), span).with_hint("did you mean OPTIONS?"));
+        }
         if !notices.contains(&said) {
             notices.push(said);
         }
@@ -504,6 +511,9 @@ mod tests {
         assert!(rewritten("SELECT * FROM t WHERE a = 1 /*+ OPTIONS('scan.snapshot-id'='3') */").is_err());
         assert!(rewritten("SELECT * FROM t /*+ OPTIONS('scan.snapshot-id') */").is_err());
         assert_eq!(rewritten("SELECT /*+ BROADCAST(t) */ * FROM t").unwrap(), "SELECT * FROM t");
+        for hint in ["OPTION('scan.snapshot-id'='3')", "option('a'='b')", "OPTOINS('a'='b')"] {
+            assert_eq!(rewritten(&format!("SELECT * FROM t /*+ {hint} */")).unwrap_err().code(), "Syntax", "{hint}");
+        }
     }
 
     #[test]

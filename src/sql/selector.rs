@@ -44,7 +44,7 @@ impl Selection {
             || self.options.contains_key("scan.mode")
     }
 
-    /// Checks that clause and options do not both choose.
+    /// Checks that clause and options do not both choose: a mode beside a clause would have no effect.
     pub(crate) fn check(mut self) -> Result<Self> {
         rename_old(&mut self.options);
         check_reference_options(&self.options)?;
@@ -57,8 +57,9 @@ impl Selection {
         if let [first, second, ..] = chosen.as_slice() {
             return conflict(format!("options {first} and {second} exclude each other"));
         }
+        let mode = self.options.contains_key("scan.mode").then_some("scan.mode");
         if self.request != PinRequest::Latest
-            && let Some(option) = chosen.first()
+            && let Some(option) = chosen.first().copied().or(mode)
         {
             return conflict(format!("the reference has a time travel clause and the option {option}"));
         }
@@ -142,6 +143,19 @@ pub(crate) fn choosing(options: &BTreeMap<String, String>) -> Option<&'static st
     CHOOSING.iter().copied().find(|key| options.contains_key(*key))
 }
 
+/// Checks that what a session set chooses once: which of two choices is the later one is not known.
+pub(crate) fn one_choice(options: &BTreeMap<String, String>) -> Result<()> {
+    let mut chosen = CHOOSING.iter().filter(|key| options.contains_key(**key));
+    match (chosen.next(), chosen.next()) {
+        (Some(first), Some(second)) => {
+            Err(Error::invalid(format!("the session has set {first} and {second}, which exclude each other"))
+                .with_code("ConflictingSelectors")
+                .with_hint(format!("RESET 'paimon.{first}' or RESET 'paimon.{second}'; RESET paimon forgets both")))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Removes what chooses a snapshot: something stronger has chosen.
 pub(crate) fn drop_choices(options: &mut BTreeMap<String, String>) {
     options.retain(|key, _| !chooses(key));
@@ -152,7 +166,8 @@ pub(crate) fn choices(options: &BTreeMap<String, String>) -> BTreeMap<String, St
     options.iter().filter(|(key, _)| chooses(key)).map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 
-fn chooses(key: &str) -> bool {
+/// Whether an option says which state or range is read.
+pub(crate) fn chooses(key: &str) -> bool {
     CHOOSING.contains(&key) || key == "scan.mode"
 }
 
@@ -201,5 +216,11 @@ mod tests {
         assert_eq!(two.check().unwrap_err().code(), "ConflictingSelectors");
         let fine = Selection { request: PinRequest::SnapshotId(3), options: options(&[("scan.bucket", "1")]) };
         assert!(fine.check().is_ok());
+        for mode in ["latest", "compacted-full", "from-timestamp", "latest-delta"] {
+            let mode = Selection { request: PinRequest::SnapshotId(3), options: options(&[("scan.mode", mode)]) };
+            assert_eq!(mode.check().unwrap_err().code(), "ConflictingSelectors");
+        }
+        let mode = options(&[("scan.mode", "from-snapshot"), ("scan.snapshot-id", "3")]);
+        assert!(Selection { request: PinRequest::Latest, options: mode }.check().is_ok());
     }
 }

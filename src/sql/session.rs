@@ -498,7 +498,7 @@ impl Run {
     /// The pins as lines; `session`: all of them are the session's.
     fn lines(&self, session: bool) -> Vec<PinLine> {
         let zone = self.statement.zone();
-        self.statement.used().iter().map(|used| pin::line(&used.pin, zone, session || used.session)).collect()
+        self.statement.used().iter().map(|used| pin::line_of(used, zone, session)).collect()
     }
 
     /// Notices of resolving and of planning, each once.

@@ -11,6 +11,7 @@ use datafusion::catalog::TableProvider;
 use super::functions::check_range_option;
 use super::names::split_parts;
 use super::prepared::PreparedStatements;
+use super::selector::{chooses, drop_choices};
 use crate::error::{Error, Result};
 use crate::snapshot::nearest::known_names;
 use crate::snapshot::{Fingerprint, Pin, SessionZone, TableIdent, parse_timestamp};
@@ -96,6 +97,19 @@ const OLD_NAMES: &[(&str, &str)] = &[("log.scan", "scan.mode"), ("log.scan.times
 const OTHERS: &[&str] =
     &["scan.bounded.watermark", "scan.watermark.", "scan.plan-", "scan.split-enumerator.", "scan.ignore-"];
 
+/// The option a key means that is written in other letters (`SCAN.MODE`, `scan_mode`), without its first word
+/// (`snapshot-id`) or behind words of an engine (`spark.paimon.scan.mode`).
+fn meant(key: &str) -> Option<&'static str> {
+    let plain = key.trim().to_lowercase().replace('_', "-");
+    let old = OLD_NAMES.iter().map(|(old, _)| *old);
+    SCAN_OPTIONS.iter().copied().chain(old).chain(["branch"]).find(|known| {
+        let scan = known.strip_prefix("scan.").or(known.strip_prefix("log.scan."));
+        plain == *known
+            || scan.is_some_and(|rest| plain == rest)
+            || (known.contains('.') || known.starts_with("incremental")) && plain.ends_with(&format!(".{known}"))
+    })
+}
+
 /// Checks the options of one reference: what is fixed by the table cannot be changed, and a name that is nearly one we
 /// honour is a typing error, never dropped.
 pub(crate) fn check_reference_options(options: &BTreeMap<String, String>) -> Result<()> {
@@ -105,16 +119,17 @@ pub(crate) fn check_reference_options(options: &BTreeMap<String, String>) -> Res
                 .with_code("FixedOption")
                 .with_context("option", key));
         }
+        if is_honoured(key) {
+            continue;
+        }
         let typed = (key.starts_with("scan.") || key.starts_with("incremental"))
             && !OTHERS.iter().any(|other| key.starts_with(other));
-        if typed && !is_honoured(key) {
-            let near = crate::snapshot::nearest::nearest(key, SCAN_OPTIONS.iter().copied());
-            if let Some(near) = near.first() {
-                return Err(Error::invalid(format!("'{key}' is no scan option"))
-                    .with_code("UnknownOption")
-                    .with_context("option", key)
-                    .with_hint(format!("did you mean '{near}'?")));
-            }
+        let near = || crate::snapshot::nearest::nearest(key, SCAN_OPTIONS.iter().copied()).first().copied();
+        if let Some(near) = meant(key).or_else(|| near().filter(|_| typed)) {
+            return Err(Error::invalid(format!("'{key}' is no scan option"))
+                .with_code("UnknownOption")
+                .with_context("option", key)
+                .with_hint(format!("did you mean '{near}'?")));
         }
     }
     Ok(())
@@ -176,11 +191,9 @@ impl Settings {
     pub(crate) fn options_for(&self, database: &str, table: &str) -> BTreeMap<String, String> {
         let mut options = self.options.read().clone();
         if let Some(own) = self.table_options.read().get(&(database.to_string(), table.to_string())) {
-            // one that chooses a snapshot for this table replaces one that chooses for all
-            if super::selector::choosing(own).is_some() {
-                while let Some(key) = super::selector::choosing(&options) {
-                    options.remove(key);
-                }
+            // what chooses for this table, a mode too, replaces what chooses for all
+            if own.keys().any(|key| chooses(key)) {
+                drop_choices(&mut options);
             }
             options.extend(own.clone());
         }
@@ -314,6 +327,9 @@ mod tests {
         let own = settings.options_for("pay", "orders");
         assert_eq!(own.get("scan.tag-name").map(String::as_str), Some("eod"));
         assert!(!own.contains_key("scan.snapshot-id"));
+        settings.set_option(name("paimon.pay.latest.scan.mode"), Some("latest"));
+        let mode = settings.options_for("pay", "latest");
+        assert_eq!(mode.into_iter().collect::<Vec<_>>(), [("scan.mode".to_string(), "latest".to_string())]);
         settings.set_option(name("paimon.scan.snapshot-id"), None);
         assert!(settings.options_for("pay", "x").is_empty());
         assert_eq!(settings.option(&name("paimon.pay.orders.scan.tag-name")).as_deref(), Some("eod"));
@@ -333,6 +349,25 @@ mod tests {
         assert_eq!(code("sink.parallelism"), None);
         assert_eq!(code("scan.bounded.watermark"), None);
         assert_eq!(code("scan.watermark.emit.strategy"), None);
+        for key in [
+            "SCAN.SNAPSHOT-ID",
+            "Scan.Snapshot-Id",
+            "scan.snapshot_id",
+            "snapshot-id",
+            "scan.snapshot-id ",
+            "paimon.scan.snapshot-id",
+            "spark.paimon.scan.mode",
+            "Incremental-Between",
+            "incremental_between",
+            "LOG.SCAN",
+            "Branch",
+            "tag_name",
+        ] {
+            assert_eq!(code(key), Some("UnknownOption"), "{key}");
+        }
+        for key in ["read.batch-size", "parquet.compression", "file.format", "scan.plan-sort-partition"] {
+            assert_eq!(code(key), None, "{key}");
+        }
     }
 
     #[test]

@@ -204,6 +204,11 @@ impl Statement {
         }
     }
 
+    /// How many pins were put to use so far.
+    pub(crate) fn used_count(&self) -> usize {
+        self.used.lock().len()
+    }
+
     /// The pins of the statement, in order of first mention.
     pub(crate) fn used(&self) -> Vec<Used> {
         self.used.lock().clone()

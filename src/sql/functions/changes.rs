@@ -13,7 +13,7 @@ use crate::snapshot::{Pin, PinRequest, Table, parse_timestamp};
 use crate::spec::options::ChangelogProducer;
 use crate::spec::{SnapshotId, TableSchema};
 use crate::sql::memory::empty;
-use crate::sql::selector::Selection;
+use crate::sql::selector::{Selection, drop_choices, one_choice};
 use crate::sql::statement::Statement;
 
 /// The range a call names.
@@ -35,7 +35,7 @@ pub(super) async fn between(
 ) -> Result<Arc<dyn TableProvider>> {
     let at = match asked.at {
         Some(request) => {
-            Some(statement.pin(table, &Selection { request: request.clone(), ..Selection::none() }).await?)
+            Some(statement.pin_unread(table, &Selection { request: request.clone(), ..Selection::none() }).await?)
         }
         None => None,
     };
@@ -43,7 +43,7 @@ pub(super) async fn between(
     let to = match (asked.to, &at) {
         (Some(request), _) => id_of(statement, table, request).await?,
         (None, Some(at)) => id(at),
-        (None, None) => id(statement.pin(table, &Selection::none()).await?.as_ref()),
+        (None, None) => id(statement.pin_unread(table, &Selection::none()).await?.as_ref()),
     };
     if let Some(at) = at.as_deref().map(id).filter(|at| to > *at) {
         return Err(Error::invalid(format!("the range ends at snapshot {to}, after the state asked for, {at}"))
@@ -62,7 +62,7 @@ async fn id_of(statement: &Arc<Statement>, table: &Arc<Table>, request: &PinRequ
         return Ok(*id);
     }
     let selection = Selection { request: request.clone(), ..Selection::none() };
-    match &statement.pin(table, &selection).await?.snapshot {
+    match &statement.pin_unread(table, &selection).await?.snapshot {
         Some(snapshot) => Ok(snapshot.id.0),
         None => Err(Error::not_found("the table has no snapshot").with_code("SnapshotNotFound")),
     }
@@ -93,31 +93,46 @@ pub(crate) async fn table_or_changes(
 ) -> Result<Arc<dyn TableProvider>> {
     let ident = table.ident();
     let mut options = statement.settings().options_for(&ident.database, &ident.table);
-    options.extend(selection.options.clone());
     let asks = |options: &BTreeMap<String, String>| {
         options.contains_key("incremental-between") || options.contains_key("incremental-between-timestamp")
     };
-    // a clause wins over what the session set
-    let said = asks(&selection.options);
-    if !asks(&options) || (!said && selection.chooses()) || options.contains_key("incremental-to-auto-tag") {
+    // a clause or hint goes before the session's pin, and that before what was SET
+    if selection.chooses() || statement.settings().pins.read().contains_key(ident) {
+        drop_choices(&mut options);
+    }
+    one_choice(&options)?;
+    options.extend(selection.options.clone());
+    if !asks(&options) || options.contains_key("incremental-to-auto-tag") {
         let pin = statement.pin(table, selection).await?;
         let view = if kinds { LakeView::AuditLog } else { LakeView::Rows };
         return Ok(Arc::new(statement.lake_table(pin, view)?));
     }
-    let mode_is = |key: &str, value: &str| key == "scan.mode" && value.eq_ignore_ascii_case("incremental");
+    if let Some(mode) = options.get("scan.mode")
+        && !["incremental", "default"].iter().any(|fine| mode.eq_ignore_ascii_case(fine))
+    {
+        return Err(Error::invalid(format!("scan.mode = {mode} and a range of changes exclude each other"))
+            .with_code("ConflictingSelectors")
+            .with_context("option", "scan.mode")
+            .with_hint("leave out scan.mode or the incremental-between option"));
+    }
     let rest: BTreeMap<String, String> = options
         .iter()
-        .filter(|(key, value)| !key.starts_with("incremental-") && !mode_is(key, value))
+        .filter(|(key, _)| !key.starts_with("incremental-") && *key != "scan.mode")
         .map(|(k, v)| (k.clone(), v.clone()))
         .collect();
     let mode = mode_of(options.get("incremental-between-scan-mode").map_or("auto", String::as_str))?;
-    match options.get("incremental-between") {
+    let before = statement.used_count();
+    let changes = match options.get("incremental-between") {
         Some(range) => by_version(statement, table, range, &options, mode, kinds, &rest).await,
         None => {
             let range = options.get("incremental-between-timestamp").cloned().unwrap_or_default();
             by_time(statement, table, &range, mode, kinds, &rest).await
         }
+    }?;
+    if !asks(&selection.options) {
+        statement.chosen_by_session(ident, before);
     }
+    Ok(changes)
 }
 
 /// The mode of `incremental-between-scan-mode`; None: the table's options decide.
@@ -306,28 +321,30 @@ async fn changes(
     if from == to {
         return nothing(statement, table, kinds, options).await;
     }
-    let after = match to < earliest.0 {
-        // only the changelog of that snapshot is left
-        true => statement.pin(table, &Selection { request: PinRequest::Latest, options: options.clone() }).await?,
-        false => pin_at(statement, table, to, options).await?,
-    };
     if mode == Mode::Diff {
+        let after = pin_at(statement, table, to, options).await?;
         let before = pin_at(statement, table, from, options).await?;
         return diff::incremental(statement, Some(before), after, kinds, false).await;
-    }
-    if mode == Mode::Changelog && after.options.changelog_producer == ChangelogProducer::None {
-        statement.notice(format!(
-            "{} writes no changelog (changelog-producer is none); paimon_delta reads the rows its commits added",
-            table.name()
-        ));
     }
     // the columns of a range are those of today, unless the call names a state
     let schema = match schema {
         Some(schema) => schema,
         None => table.latest_schema().await?,
     };
-    let pin = after.with_schema(&schema).await?;
     let range = ChangeRange { after: SnapshotId(from), upto: SnapshotId(to) };
+    let request = match to < earliest.0 {
+        // only the changelog of that snapshot is left
+        true => PinRequest::Latest,
+        false => PinRequest::SnapshotId(to),
+    };
+    let end = Selection { request, options: options.clone() };
+    let pin = statement.pin_of_changes(table, &end, &schema, range).await?;
+    if mode == Mode::Changelog && pin.options.changelog_producer == ChangelogProducer::None {
+        statement.notice(format!(
+            "{} writes no changelog (changelog-producer is none); paimon_delta reads the rows its commits added",
+            table.name()
+        ));
+    }
     let view = match mode {
         Mode::Delta => LakeView::Delta { range, kinds },
         _ => LakeView::Changelog { range, kinds },

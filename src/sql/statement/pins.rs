@@ -7,8 +7,10 @@ use indexmap::IndexMap;
 
 use super::Statement;
 use crate::error::{Error, Result};
+use crate::scan::ChangeRange;
 use crate::snapshot::{Pin, PinRequest, Table, TableIdent, parse_timestamp};
-use crate::sql::selector::{Selection, choices, choosing, drop_choices};
+use crate::spec::TableSchema;
+use crate::sql::selector::{Selection, choices, choosing, drop_choices, one_choice};
 use crate::sql::settings::{SessionPin, is_honoured};
 
 /// A pin of the statement and whether the session chose it.
@@ -16,6 +18,8 @@ use crate::sql::settings::{SessionPin, is_honoured};
 pub(crate) struct Used {
     pub(crate) pin: Arc<Pin>,
     pub(crate) session: bool,
+    /// The changes that are read in the place of the rows.
+    pub(crate) changes: Option<ChangeRange>,
 }
 
 /// What was resolved so far.
@@ -55,12 +59,42 @@ impl Pins {
 impl Statement {
     /// The pin of a table for one selection, resolved once in the statement.
     pub(crate) async fn pin(&self, table: &Arc<Table>, selection: &Selection) -> Result<Arc<Pin>> {
+        // it may have been resolved for what is not this statement's: a look at all tables
+        let used = self.resolved(table, selection).await?;
+        Ok(self.put_to_use(used))
+    }
+
+    /// The pin of a state that is only asked about: nothing is read of it.
+    pub(crate) async fn pin_unread(&self, table: &Arc<Table>, selection: &Selection) -> Result<Arc<Pin>> {
+        Ok(self.resolved(table, selection).await?.pin)
+    }
+
+    /// The pin at whose end changes are read with a schema; it is shown with the range.
+    pub(crate) async fn pin_of_changes(
+        &self,
+        table: &Arc<Table>,
+        selection: &Selection,
+        schema: &Arc<TableSchema>,
+        range: ChangeRange,
+    ) -> Result<Arc<Pin>> {
+        let used = self.resolved(table, selection).await?;
+        self.tell_notices(&used.pin);
+        let pin = used.pin.with_schema(schema).await?;
+        Ok(self.put_to_use(Used { pin, changes: Some(range), ..used }))
+    }
+
+    /// Says that the session chose what was put to use of a table since `from`.
+    pub(crate) fn chosen_by_session(&self, table: &TableIdent, from: usize) {
+        for used in self.used.lock().iter_mut().skip(from).filter(|used| used.pin.table.ident() == table) {
+            used.session = true;
+        }
+    }
+
+    async fn resolved(&self, table: &Arc<Table>, selection: &Selection) -> Result<Used> {
         let key = (table.ident().clone(), selection.clone());
         let mut pins = self.pins.lock().await;
         if let Some(known) = pins.by_reference.get(&key) {
-            // it may have been resolved for what is not this statement's: a look at all tables
-            let known = known.clone();
-            return Ok(self.put_to_use(known));
+            return Ok(known.clone());
         }
         let held = self.settings.pins.read().get(table.ident()).cloned().filter(|_| !selection.chooses());
         let used = match held {
@@ -68,7 +102,7 @@ impl Statement {
             None => self.choose(&mut pins, table, selection).await?,
         };
         pins.by_reference.insert(key, used.clone());
-        Ok(self.put_to_use(used))
+        Ok(used)
     }
 
     /// The pin that a selection means, past the pin that the session holds.
@@ -81,16 +115,22 @@ impl Statement {
     fn put_to_use(&self, used: Used) -> Arc<Pin> {
         let pin = Arc::clone(&used.pin);
         self.mark_used(used);
+        self.tell_notices(&pin);
+        pin
+    }
+
+    fn tell_notices(&self, pin: &Pin) {
         for text in &pin.notices {
             self.notice(text.clone());
         }
-        pin
     }
 
     pub(super) fn mark_used(&self, used: Used) {
         let mut all = self.used.lock();
         let same = |other: &Used| {
-            other.pin.fingerprint == used.pin.fingerprint && other.pin.table.ident() == used.pin.table.ident()
+            other.pin.fingerprint == used.pin.fingerprint
+                && other.pin.table.ident() == used.pin.table.ident()
+                && other.changes == used.changes
         };
         if !all.iter().any(same) {
             all.push(used);
@@ -105,7 +145,7 @@ impl Statement {
         drop_choices(&mut options);
         options.extend(held.options);
         options.extend(self.given(selection));
-        Ok(Used { pin: held.pin.with_options(&options, &self.zone).await?, session: true })
+        Ok(Used { pin: held.pin.with_options(&options, &self.zone).await?, session: true, changes: None })
     }
 
     async fn choose(&self, pins: &mut Pins, table: &Arc<Table>, selection: &Selection) -> Result<Used> {
@@ -114,14 +154,14 @@ impl Statement {
         if selection.chooses() {
             drop_choices(&mut options);
         }
+        one_choice(&options)?;
+        let session = !choices(&options).is_empty();
         options.extend(self.given(selection));
         let mut request = selection.request.clone();
-        let mut session = false;
-        if request == PinRequest::Latest && choosing(&options).is_some() {
-            session = choosing(&selection.options).is_none();
-            if let Some(said) = self.request_of(&mut options)? {
-                request = said;
-            }
+        if request == PinRequest::Latest
+            && let Some(said) = self.request_of(&mut options)?
+        {
+            request = said;
         }
         let state = State { table: ident.clone(), request, options: choices(&options) };
         let pin = match pins.by_state.get(&state) {
@@ -133,7 +173,7 @@ impl Statement {
                 pin
             }
         };
-        Ok(Used { pin, session })
+        Ok(Used { pin, session, changes: None })
     }
 
     /// The options of a reference that are honoured; of the others it is told that they have no effect, and they have

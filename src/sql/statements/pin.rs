@@ -4,10 +4,28 @@ use arrow::array::RecordBatch;
 
 use crate::error::{Error, Result};
 use crate::recon::retention::{self, Forecast};
+use crate::scan::ChangeRange;
 use crate::snapshot::{Pin, SessionZone};
 use crate::sql::cells::{self, Cell, Kind};
 use crate::sql::result::PinLine;
 use crate::sql::settings::SessionPin;
+use crate::sql::statement::Used;
+
+/// A pin as a result shows it, with the changes up to it when those are read and not its rows.
+pub(crate) fn line_of(used: &Used, zone: &SessionZone, session: bool) -> PinLine {
+    let line = line(&used.pin, zone, session || used.session);
+    let Some(ChangeRange { after, upto }) = used.changes else { return line };
+    let range = format!("{} @ changes after snapshot {after} up to snapshot {upto}", line.table);
+    let line = PinLine { snapshot_id: Some(upto.0), changes_after: Some(after.0), ..line };
+    let rest = line.text.strip_prefix(&line.table).unwrap_or_default();
+    if let Some(rest) = rest.strip_prefix(&format!(" @ snapshot {upto},")) {
+        return PinLine { text: format!("{range},{rest}"), ..line };
+    }
+    // only the changelog is left of the end: what is known of another snapshot is not told as its own
+    let text = format!("{range}, found at{}", rest.strip_prefix(" @").unwrap_or(rest));
+    let unknown = PinLine { commit_time_millis: None, user: None, identifier: None, kind: None, ..line };
+    PinLine { watermark: None, tag: None, text, ..unknown }
+}
 
 /// A pin as a result shows it.
 pub(crate) fn line(pin: &Pin, zone: &SessionZone, session: bool) -> PinLine {
@@ -23,6 +41,7 @@ pub(crate) fn line(pin: &Pin, zone: &SessionZone, session: bool) -> PinLine {
         schema_id: pin.schema.id.0,
         tag: pin.tag.clone(),
         session,
+        changes_after: None,
         text: pin.describe(zone),
     }
 }

@@ -43,6 +43,34 @@ async fn caught_up(session: &Session, table: &str) -> Vec<i64> {
 }
 
 #[tokio::test]
+async fn a_range_of_changes_is_shown_as_one() {
+    let (dir, table) = three_snapshots();
+    table.tag("first", 1).unwrap();
+    let session = session_of(&dir).await;
+    let shown = async |sql: &str| {
+        let (_, pins) = all(session.run_one(sql).await.unwrap()).await;
+        let texts = pins.iter().map(|pin| pin.text.split(", committed").next().unwrap_or_default().to_string());
+        let mut texts: Vec<String> = texts.collect();
+        texts.sort();
+        (texts, pins.first().map(|pin| (pin.snapshot_id, pin.changes_after, pin.session)))
+    };
+    let range = "pay.t @ changes after snapshot 1 up to snapshot 3".to_string();
+    for sql in [
+        "SELECT * FROM t /*+ OPTIONS('incremental-between'='1,3') */",
+        "SELECT count(*) FROM t$audit_log /*+ OPTIONS('incremental-between'='1,3') */",
+        "SELECT * FROM paimon_delta('t', 1, 3)",
+        "SELECT * FROM paimon_delta('t', from => 'first')",
+    ] {
+        assert_eq!(shown(sql).await, (vec![range.clone()], Some((Some(3), Some(1), false))), "{sql}");
+    }
+    // beside the rows of its end
+    let both = "SELECT (SELECT count(*) FROM t) + (SELECT count(*) FROM paimon_delta('t', 1, 3))";
+    assert_eq!(shown(both).await.0, [range.clone(), "pay.t @ snapshot 3".to_string()]);
+    session.run_one("SET 'paimon.incremental-between' = '1,3'").await.unwrap();
+    assert_eq!(shown("SELECT * FROM t").await, (vec![range], Some((Some(3), Some(1), true))));
+}
+
+#[tokio::test]
 async fn changes_of_lookup_and_full_compaction_tables_applied_to_one_state_give_the_other() {
     let session = golden_session().await;
     let mut pairs = 0;
