@@ -17,9 +17,12 @@ use crate::error::{Error, Result};
 use crate::snapshot::{SessionZone, parse_timestamp, refuse_number};
 use crate::storage::env::now_millis;
 
-/// An integer literal, with or without sign.
+/// An integer literal, with or without sign; CAST of one, as which a declared parameter is given.
 pub(crate) fn integer(expr: &SqlExpr) -> Option<i64> {
     match expr {
+        SqlExpr::Cast { expr, data_type, .. } if is_integer(data_type) => {
+            integer(expr).or_else(|| text(expr)?.trim().parse().ok())
+        }
         SqlExpr::Value(ValueWithSpan { value: Value::Number(text, _), .. }) => text.parse().ok(),
         SqlExpr::UnaryOp { op: UnaryOperator::Minus, expr } => integer(expr).and_then(i64::checked_neg),
         SqlExpr::UnaryOp { op: UnaryOperator::Plus, expr } | SqlExpr::Nested(expr) => integer(expr),
@@ -37,13 +40,28 @@ fn number(expr: &SqlExpr) -> Option<String> {
     }
 }
 
-/// A string literal.
+/// A string literal; CAST of one, or of a number, to a string.
 pub(crate) fn text(expr: &SqlExpr) -> Option<&str> {
     match expr {
+        SqlExpr::Cast { expr, data_type, .. } if is_string(data_type) => match expr.as_ref() {
+            SqlExpr::Value(ValueWithSpan { value: Value::Number(text, _), .. }) => Some(text),
+            expr => text(expr),
+        },
         SqlExpr::Value(value) => string_value(&value.value),
         SqlExpr::Nested(expr) => text(expr),
         _ => None,
     }
+}
+
+fn is_integer(data_type: &SqlType) -> bool {
+    let name = data_type.to_string().to_uppercase();
+    ["INT", "BIGINT", "SMALLINT", "TINYINT"].iter().any(|known| name.starts_with(known))
+}
+
+fn is_string(data_type: &SqlType) -> bool {
+    // a length would cut it
+    let name = data_type.to_string().to_uppercase();
+    ["VARCHAR", "STRING", "TEXT", "CHAR", "CHARACTER VARYING"].contains(&name.as_str())
 }
 
 fn string_value(value: &Value) -> Option<&str> {

@@ -29,6 +29,8 @@ struct Prepared {
 pub(super) enum Step {
     /// Runs these tokens.
     Run(Tokens),
+    /// Runs what was prepared: tokens that stand where EXECUTE and its values do, and the same as they were written.
+    Prepared { tokens: Tokens, written: Tokens },
     /// It is done; the word to answer with.
     Done(&'static str),
 }
@@ -71,12 +73,15 @@ impl PreparedStatements {
         }
         let mut tokens = tokens;
         let call = tokens.split_off(at);
-        tokens.extend(self.expand(&call)?);
-        Ok(Step::Run(tokens))
+        let (expanded, written) = self.expand(&call)?;
+        let written = tokens.iter().cloned().chain(written).collect();
+        tokens.extend(expanded);
+        Ok(Step::Prepared { tokens, written })
     }
 
-    /// The statement that `EXECUTE name (values)` stands for.
-    fn expand(&self, call: &[TokenWithSpan]) -> Result<Tokens> {
+    /// The statement that `EXECUTE name (values)` stands for: at its place, and as it was written. A place in the text
+    /// of PREPARE is none in that of EXECUTE.
+    fn expand(&self, call: &[TokenWithSpan]) -> Result<(Tokens, Tokens)> {
         let place = call.first().map_or_else(Span::empty, |token| token.span);
         let (name, next) = name_at(call, 1)?;
         let Some(prepared) = self.0.read().get(&name).cloned() else { return Err(self.unknown(&name, place)) };
@@ -88,30 +93,24 @@ impl PreparedStatements {
                 .with_context("line", place.start.line)
                 .with_context("column", place.start.column));
         }
-        let mut statement = Vec::with_capacity(prepared.statement.len());
+        let (mut statement, mut written) = (Vec::new(), Vec::new());
         for token in prepared.statement {
             let value = position(&token).and_then(|n| n.checked_sub(1)).and_then(|i| Some((i, values.get(i)?)));
-            let Some((i, value)) = value else {
-                statement.push(token);
-                continue;
-            };
-            match (value.as_slice(), prepared.types.get(i)) {
-                ([one], None) => statement.push(one.clone()),
-                (several, None) => {
-                    statement.push(mark(Token::LParen, token.span));
-                    statement.extend_from_slice(several);
-                    statement.push(mark(Token::RParen, token.span));
+            match value {
+                None => {
+                    statement.push(TokenWithSpan { span: place, ..token.clone() });
+                    written.push(token);
                 }
-                (value, Some(declared)) => {
-                    statement.extend([word("CAST", token.span), mark(Token::LParen, token.span)]);
-                    statement.extend_from_slice(value);
-                    statement.push(word("AS", token.span));
-                    statement.extend_from_slice(declared);
-                    statement.push(mark(Token::RParen, token.span));
+                Some((i, value)) => {
+                    let declared = prepared.types.get(i).map(Vec::as_slice);
+                    written.extend(given(value, declared, token.span));
+                    let here = |token: &TokenWithSpan| TokenWithSpan { span: place, ..token.clone() };
+                    let declared: Option<Tokens> = declared.map(|declared| declared.iter().map(here).collect());
+                    statement.extend(given(value, declared.as_deref(), place));
                 }
             }
         }
-        Ok(statement)
+        Ok((statement, written))
     }
 
     fn unknown(&self, name: &str, place: Span) -> Error {
@@ -126,6 +125,18 @@ impl PreparedStatements {
             .with_context("line", place.start.line)
             .with_context("column", place.start.column)
             .with_hint(hint)
+    }
+}
+
+/// What takes the place of `$n`: a value, of the type that was declared.
+fn given(value: &[TokenWithSpan], declared: Option<&[TokenWithSpan]>, span: Span) -> Tokens {
+    let (open, close) = (mark(Token::LParen, span), mark(Token::RParen, span));
+    match (value, declared) {
+        ([one], None) => vec![one.clone()],
+        (several, None) => [&[open], several, &[close]].concat(),
+        (value, Some(declared)) => {
+            [&[word("CAST", span), open], value, &[word("AS", span)], declared, &[close]].concat()
+        }
     }
 }
 
@@ -234,7 +245,9 @@ mod tests {
 
     fn step(prepared: &PreparedStatements, sql: &str) -> Result<String> {
         match prepared.step(statements(tokenize(sql)?).remove(0))? {
-            Step::Run(tokens) => Ok(tokens.iter().map(|t| t.token.to_string()).collect::<Vec<_>>().join(" ")),
+            Step::Run(tokens) | Step::Prepared { tokens, .. } => {
+                Ok(tokens.iter().map(|t| t.token.to_string()).collect::<Vec<_>>().join(" "))
+            }
             Step::Done(word) => Ok(word.to_string()),
         }
     }
@@ -261,6 +274,21 @@ mod tests {
         for (sql, expected) in cases {
             assert_eq!(step(&prepared, sql).unwrap(), expected, "{sql}");
         }
+    }
+
+    #[test]
+    fn what_is_executed_stands_where_execute_does() {
+        let prepared = PreparedStatements::default();
+        step(&prepared, "prepare p (int) as create view v as\n  select a.b, $1 from t").unwrap();
+        let call = statements(tokenize("\nexecute p(7)").unwrap()).remove(0);
+        let Step::Prepared { tokens, written } = prepared.step(call).unwrap() else { panic!("a prepared statement") };
+        let starts: Vec<_> =
+            tokens.iter().map(|t| (t.token.to_string(), t.span.start.line, t.span.start.column)).collect();
+        for (token, line, column) in starts {
+            assert_eq!((line, column), if token == "7" { (2, 11) } else { (2, 1) }, "{token}");
+        }
+        let view = super::super::tokens::written(&written);
+        assert!(view.starts_with("create view v as\n  select a.b,"), "{view}");
     }
 
     #[test]

@@ -63,7 +63,12 @@ pub(crate) fn rewrite(tokens: Vec<TokenWithSpan>, notices: &mut Vec<String>) -> 
         let Some((first, next)) = read_selector(&tokens, at, after_reference, notices)? else {
             match tokens.get(at) {
                 Some(TokenWithSpan { token: Token::Whitespace(_), .. }) | None => {}
-                Some(token) => out.push(token.clone()),
+                Some(token) => {
+                    if is_bare_alias(&out, &tokens, at) {
+                        out.push(word("AS", token.span));
+                    }
+                    out.push(token.clone());
+                }
             }
             at += 1;
             continue;
@@ -112,6 +117,23 @@ pub(crate) fn rewrite(tokens: Vec<TokenWithSpan>, notices: &mut Vec<String>) -> 
         out.extend(alias);
     }
     Ok(out)
+}
+
+/// Whether `at` or `before` at this place is the alias of a table: the parser would take it for the start of a clause.
+fn is_bare_alias(out: &[TokenWithSpan], tokens: &[TokenWithSpan], at: usize) -> bool {
+    let word = tokens.get(at);
+    if !(is_word(word, "AT") || is_word(word, "BEFORE")) || !is_name(out.last()) || is_word(tokens.get(at + 1), "TIME")
+    {
+        return false;
+    }
+    let mut before = out.len() - 1;
+    while let Some(point) =
+        before.checked_sub(1).filter(|p| matches!(out.get(*p).map(|t| &t.token), Some(Token::Period)))
+    {
+        before = point.saturating_sub(1);
+    }
+    let before = before.checked_sub(1).and_then(|before| out.get(before));
+    is_word(before, "FROM") || is_word(before, "JOIN") || matches!(before.map(|t| &t.token), Some(Token::Comma))
 }
 
 /// A clause behind a subquery or a function, which the parser would not understand.
@@ -210,6 +232,13 @@ fn read_selector(
         match tokens.get(end - 1).map(|t| &t.token) {
             Some(Token::Number(..)) => {}
             Some(Token::SingleQuotedString(_) | Token::Placeholder(_)) if !negative => {}
+            // a parameter whose type was declared
+            Some(Token::Word(_)) if is_word(Some(token), "CAST") => {
+                let end = closing(tokens, value + 1)
+                    .map(|end| end + 1)
+                    .ok_or_else(|| syntax("the parenthesis is not closed", token.span))?;
+                return Ok(Some((Selector::Clause(named("VERSION", tokens, value, end, first.span)), end)));
+            }
             _ => {
                 return Err(syntax("VERSION AS OF needs a snapshot id or a quoted tag", token.span)
                     .with_hint("write VERSION AS OF 3 or VERSION AS OF 'tag'"));
@@ -410,6 +439,7 @@ mod tests {
             ("FOR VERSION AS OF 3", "AT(VERSION => 3)"),
             ("FOR SYSTEM_VERSION AS OF 3", "AT(VERSION => 3)"),
             ("SYSTEM_VERSION AS OF 3", "AT(VERSION => 3)"),
+            ("VERSION AS OF CAST(3 AS INT)", "AT(VERSION => CAST(3 AS INT))"),
             ("TIMESTAMP AS OF '2026-04-16 10:00:00'", "AT(TIMESTAMP => '2026-04-16 10:00:00')"),
             ("FOR TIMESTAMP AS OF DATE '2026-04-16'", "AT(TIMESTAMP => DATE '2026-04-16')"),
             (
@@ -475,8 +505,22 @@ mod tests {
             "SELECT a, version AS of FROM t",
             "SELECT ts AT TIME ZONE 'UTC' FROM t",
             "SELECT * FROM t version",
+            "SELECT a AS at, before FROM at, before",
+            "WITH RECURSIVE at AS (SELECT 1) SELECT at.x FROM at",
+            "DROP VIEW at",
         ] {
             assert_eq!(rewritten(sql).unwrap(), sql);
+        }
+        for (sql, expected) in [
+            ("SELECT * FROM t at WHERE at.a = 1", "SELECT * FROM t AS at WHERE at.a = 1"),
+            ("SELECT * FROM db.t before", "SELECT * FROM db.t AS before"),
+            ("SELECT * FROM u, t at", "SELECT * FROM u, t AS at"),
+            ("SELECT * FROM u JOIN t at ON true", "SELECT * FROM u JOIN t AS at ON true"),
+            ("SELECT * FROM t at (a, b)", "SELECT * FROM t AS at (a, b)"),
+            ("SELECT * FROM t at AT (VERSION => 3)", "SELECT * FROM t AS at AT(VERSION => 3)"),
+            ("SELECT * FROM t VERSION AS OF 3 at", "SELECT * FROM t at AT(VERSION => 3)"),
+        ] {
+            assert_eq!(rewritten(sql).unwrap(), expected);
         }
     }
 

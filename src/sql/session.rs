@@ -89,7 +89,8 @@ impl Default for SessionConfig {
 /// A session over a warehouse. Statements of one session run one after another.
 ///
 /// Unquoted names are read in lower case; where no column is called so, but exactly one differs in case only, that
-/// one is meant. Decimal literals are decimals. Views and temporary tables live in the session only.
+/// one is meant. Numbers with a point are decimals, those with an exponent doubles. Views and temporary tables live in
+/// the session only.
 pub struct Session {
     warehouse: Warehouse,
     context: SessionContext,
@@ -259,6 +260,21 @@ impl Session {
         }
     }
 
+    /// The tokens of a step with values in the place of parameters, and the text of a view that they make.
+    fn readied(&self, step: Step, all: bool) -> Result<(Vec<TokenWithSpan>, Option<String>)> {
+        Ok(match step {
+            Step::Run(tokens) => {
+                let tokens = self.bound(tokens, all)?;
+                let view = statements::view_text(&tokens);
+                (tokens, view)
+            }
+            Step::Prepared { tokens, written } => {
+                (self.bound(tokens, all)?, statements::view_text(&self.bound(written, all)?))
+            }
+            Step::Done(_) => Default::default(),
+        })
+    }
+
     fn bound(&self, tokens: Vec<TokenWithSpan>, all: bool) -> Result<Vec<TokenWithSpan>> {
         bind(tokens, &self.settings().parameters.read(), all)
     }
@@ -266,11 +282,10 @@ impl Session {
     /// One statement as a DataFrame of the caller's session.
     pub(crate) async fn frame(&self, sql: &str) -> Result<DataFrame> {
         let mut notices = Vec::new();
-        let tokens = match self.settings().prepared.step(one(sql)?)? {
-            Step::Run(tokens) => self.bound(tokens, false)?,
+        let (tokens, view) = match self.settings().prepared.step(one(sql)?)? {
             Step::Done(_) => return Ok(self.context.read_empty()?),
+            step => self.readied(step, false)?,
         };
-        let view = statements::view_text(&tokens);
         match statements::parse(tokens, &mut notices)? {
             Command::Statement(statement) => {
                 let run = Run { view, ..self.begin(ScanLog::new(), notices)? };
@@ -301,11 +316,10 @@ impl Session {
 
     async fn execute(&self, tokens: Vec<TokenWithSpan>, progress: Arc<ScanProgress>) -> Result<StatementResult> {
         let mut notices = Vec::new();
-        let tokens = match self.settings().prepared.step(tokens)? {
-            Step::Run(tokens) => self.bound(tokens, true)?,
+        let (tokens, view) = match self.settings().prepared.step(tokens)? {
             Step::Done(word) => return Ok(self.done(word, Vec::new(), notices)),
+            step => self.readied(step, true)?,
         };
-        let view = statements::view_text(&tokens);
         match statements::parse(tokens, &mut notices)? {
             Command::Statement(statement) => {
                 let run = Run { view, ..self.begin(ScanLog::watched(progress), notices)? };

@@ -81,9 +81,13 @@ pub(super) fn parse(tokens: Vec<TokenWithSpan>, notices: &mut Vec<String>) -> Re
     }
     if at(&["EXPLAIN"])
         && matches!(tokens.get(1).map(|t| &t.token), Some(Token::LParen))
-        && is_word(tokens.get(2), "FILES")
-        && matches!(tokens.get(3).map(|t| &t.token), Some(Token::RParen))
+        && let Some(end) = tokens.iter().position(|token| matches!(token.token, Token::RParen))
+        && let Some(files) = tokens.iter().take(end).skip(2).find(|token| is_word(Some(token), "FILES"))
     {
+        if end != 3 {
+            return Err(syntax("FILES is the only option of its EXPLAIN", files.span)
+                .with_hint("write EXPLAIN FILES SELECT …, or EXPLAIN ANALYZE SELECT … for the time of each step"));
+        }
         return explain_files(tokens, 4, notices);
     }
     if at(&["PIN"]) {
@@ -141,11 +145,16 @@ pub(super) fn parse(tokens: Vec<TokenWithSpan>, notices: &mut Vec<String>) -> Re
     if let Some(command) = option_command(&tokens)? {
         return Ok(command);
     }
+    let typed = tokens.clone();
     let tokens = copy_of_query(rewrite(tokens, notices)?);
     if tokens.is_empty() {
         return Err(syntax("the statement is empty", first));
     }
-    Ok(Command::Statement(Box::new(statement(tokens)?)))
+    let statement = statement(tokens, &typed).map_err(|error| match are_words(&typed, 0, &["SHOW", "COLUMNS"]) {
+        true => error.with_hint("DESCRIBE t VERSION AS OF 3 shows the columns of a snapshot"),
+        false => error,
+    })?;
+    Ok(Command::Statement(Box::new(statement)))
 }
 
 /// `COPY t AT (VERSION => 3) TO …` as a copy of a query, behind EXPLAIN too: the parser takes names there only.
@@ -187,8 +196,8 @@ pub(super) fn view_text(tokens: &[TokenWithSpan]) -> Option<String> {
     Some(written(tokens.get(end..)?))
 }
 
-/// Parses tokens that time travel spellings are already taken out of.
-fn statement(tokens: Vec<TokenWithSpan>) -> Result<DfStatement> {
+/// Parses tokens that time travel spellings are already taken out of; an error shows the token that was `typed`.
+fn statement(tokens: Vec<TokenWithSpan>, typed: &[TokenWithSpan]) -> Result<DfStatement> {
     let dialect = LakeDialect;
     let end = tokens.last().map(|token| token.span.end);
     let parsed = DFParserBuilder::new(tokens)
@@ -206,6 +215,11 @@ fn statement(tokens: Vec<TokenWithSpan>) -> Result<DfStatement> {
             }
             other => Error::invalid(other.strip_backtrace()).message().to_string(),
         };
+        let message =
+            match (message.rsplit_once(", found: "), typed.iter().find(|t| Place::from(t.span.start) == place)) {
+                (Some((before, found)), Some(own)) if found != "EOF" => format!("{before}, found: {}", own.token),
+                _ => message,
+            };
         // the parser says where what it found stands, but not where nothing more does
         if let (true, Some(end)) = (place == Place::default() && message.ends_with("found: EOF"), end) {
             place = end.into();
@@ -221,7 +235,8 @@ fn statement(tokens: Vec<TokenWithSpan>) -> Result<DfStatement> {
 fn explain_files(mut tokens: Vec<TokenWithSpan>, skip: usize, notices: &mut Vec<String>) -> Result<Command> {
     let rest = tokens.split_off(skip);
     let place = tokens.first().map_or_else(Span::empty, |t| t.span);
-    let statement = statement(rewrite(rest, notices)?)?;
+    let typed = rest.clone();
+    let statement = statement(rewrite(rest, notices)?, &typed)?;
     match &statement {
         DfStatement::Statement(inner) if matches!(inner.as_ref(), SqlStatement::Query(_)) => {
             Ok(Command::ExplainFiles(Box::new(statement)))
@@ -541,6 +556,8 @@ mod tests {
             assert!(matches!(parsed(sql).unwrap(), Command::ExplainFiles(_)), "{sql}");
         }
         assert!(parsed("EXPLAIN FILES DROP TABLE t").is_err());
+        let error = parsed("EXPLAIN (FILES, ANALYZE) SELECT 1").unwrap_err();
+        assert!(error.to_string().contains("FILES is the only option"), "{error}");
         assert!(matches!(parsed("EXPLAIN SELECT 1").unwrap(), Command::Statement(_)));
     }
 
@@ -573,5 +590,9 @@ mod tests {
         let error = parsed("SELECT *\nFROM t WHERE )").unwrap_err();
         assert_eq!(error.code(), "Syntax");
         assert!(error.context().iter().any(|(name, value)| *name == "line" && value == "2"), "{error}");
+        // what was typed, not what it was rewritten to
+        let error = parsed("SHOW COLUMNS FROM t VERSION AS OF 1").unwrap_err();
+        assert!(error.message().ends_with("found: VERSION"), "{error}");
+        assert!(error.hint().unwrap().contains("DESCRIBE"), "{error}");
     }
 }
