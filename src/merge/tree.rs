@@ -514,6 +514,17 @@ mod tests {
     }
 
     #[test]
+    fn a_product_wraps_around_and_begins_with_what_is_taken_back_from_nothing() {
+        let pairs = [("merge-engine", "aggregation"), ("fields.a.aggregate-function", "product")];
+        let two = |first: Option<i32>, kind, second| {
+            fold(&pairs, &[(Insert, [first, None, None]), (kind, [Some(second), None, None])]).unwrap()
+        };
+        assert_eq!(two(Some(2_000_000_000), Insert, 2), [([Some(-294_967_296), None, None], Insert)]);
+        assert_eq!(two(Some(i32::MIN), Delete, -1), [([Some(i32::MIN), None, None], Insert)]);
+        assert_eq!(two(None, Delete, 3), [([Some(3), None, None], Insert)]);
+    }
+
+    #[test]
     fn a_run_out_of_order_is_named() {
         for batches in [
             vec![vec![row(1, 1, Insert), row(3, 2, Insert), row(2, 3, Insert)]],

@@ -10,7 +10,7 @@ use crate::spec::DataType;
 /// Arithmetic of the column's type, as Java does it.
 #[derive(Debug, Clone)]
 enum Numbers {
-    /// Integers by their range; leaving it is an error.
+    /// Integers by their range: a sum that leaves it is an error, a product wraps around.
     Int(i64, i64),
     Float,
     Double,
@@ -72,15 +72,15 @@ fn calculate(numbers: &Numbers, op: Operation, a: &Cell, b: &Cell, column: &Colu
     let value = match numbers {
         Numbers::Int(min, max) => {
             let (Some(a), Some(b)) = (column.int(a)?, column.int(b)?) else { return Ok(Cell::Null) };
-            let result = match op {
+            let sum = match op {
                 Operation::Add => a.checked_add(b),
                 Operation::Subtract => a.checked_sub(b),
-                Operation::Multiply => a.checked_mul(b),
+                Operation::Multiply => return Ok(Cell::Value(Value::Int(wrapped(a.wrapping_mul(b), *min)))),
                 Operation::Divide if b == 0 => return Err(failed(column, "division by zero", a, op, b)),
-                Operation::Divide => a.checked_div(b),
+                Operation::Divide => return Ok(Cell::Value(Value::Int(wrapped(a.wrapping_div(b), *min)))),
             };
-            let result = result.filter(|result| (min..=max).contains(&result));
-            Value::Int(result.ok_or_else(|| failed(column, "integer overflow", a, op, b))?)
+            let sum = sum.filter(|sum| (min..=max).contains(&sum));
+            Value::Int(sum.ok_or_else(|| failed(column, "integer overflow", a, op, b))?)
         }
         Numbers::Float => {
             let (Some(a), Some(b)) = (column.float(a)?, column.float(b)?) else { return Ok(Cell::Null) };
@@ -115,6 +115,14 @@ fn calculate(numbers: &Numbers, op: Operation, a: &Cell, b: &Cell, column: &Colu
         }
     };
     Ok(Cell::Value(value))
+}
+
+/// The low bits of a 64-bit number as an integer whose least value is `min`: Java multiplies and divides without a
+/// check.
+fn wrapped(value: i64, min: i64) -> i64 {
+    // the sign bits of the least value, but for its own
+    let unused = min.leading_ones().saturating_sub(1);
+    (value << unused) >> unused
 }
 
 /// Largest unscaled value of a precision.
@@ -237,7 +245,9 @@ impl AggregateFunction for Product {
 
     fn retract(&self, acc: Cell, input: Cell, column: &Column<'_>) -> Result<Option<Cell>> {
         match (&acc, &input) {
-            (Cell::Null, _) | (_, Cell::Null) => Ok(Some(acc)),
+            (_, Cell::Null) => Ok(Some(acc)),
+            // not its reciprocal: as Java does
+            (Cell::Null, _) => Ok(Some(input)),
             _ => calculate(&self.0, Operation::Divide, &acc, &input, column).map(Some),
         }
     }
@@ -254,6 +264,20 @@ mod tests {
         assert_eq!(add(limit(20), -1, 20), Some(limit(20) - 1));
         assert_eq!(add(i64::MAX.into(), 1, 18), None, "past 64 bits the precision counts");
         assert_eq!(add(limit(38), limit(38), 38), None);
+    }
+
+    #[test]
+    fn integer_products_wrap_around_in_their_own_width() {
+        for (min, value, wanted) in [
+            (i8::MIN.into(), 200, -56),
+            (i8::MIN.into(), -129, 127),
+            (i16::MIN.into(), 32_768, -32_768),
+            (i32::MIN.into(), 4_000_000_000, -294_967_296),
+            (i32::MIN.into(), -7, -7),
+            (i64::MIN, i64::MIN, i64::MIN),
+        ] {
+            assert_eq!(wrapped(value, min), wanted, "{value}");
+        }
     }
 
     #[test]
