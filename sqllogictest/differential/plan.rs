@@ -79,6 +79,7 @@ const VALUE_TYPES: &[&str] = &[
     "STRING",
     "DOUBLE",
     "FLOAT",
+    "DECIMAL(4, 2)",
     "DECIMAL(12, 2)",
     "DECIMAL(24, 4)",
     "DATE",
@@ -116,7 +117,16 @@ fn type_of(data_type: &str, suffix: &str) -> Value {
 fn functions(data_type: &str) -> (&'static [&'static str], &'static [&'static str]) {
     match data_type {
         "DOUBLE" => (&["sum", "product", "last_value", "last_non_null_value"], &["max", "min", "first_value"]),
-        "INT" | "BIGINT" | "FLOAT" | "DECIMAL(12, 2)" | "DECIMAL(24, 4)" => (
+        // products of integers wrap around; taken back, zero could not be divided by
+        "INT" | "BIGINT" => (
+            &["sum", "sum", "last_value", "last_non_null_value"],
+            &["max", "min", "first_value", "first_non_null_value", "product", "product"],
+        ),
+        "TINYINT" => (&["last_value", "last_non_null_value"], &["max", "min", "first_value", "product"]),
+        "DECIMAL(4, 2)" => {
+            (&["sum", "sum", "sum", "last_value"], &["max", "product", "first_value", "first_non_null_value"])
+        }
+        "FLOAT" | "DECIMAL(12, 2)" | "DECIMAL(24, 4)" => (
             &["sum", "sum", "last_value", "last_non_null_value"],
             &["max", "min", "first_value", "first_non_null_value"],
         ),
@@ -476,6 +486,8 @@ impl Plan {
             "TINYINT" | "SMALLINT" | "INT" => json!(signed),
             "BIGINT" => json!(signed * 3_000_000_007),
             "FLOAT" | "DOUBLE" => json!(signed as f64 * 0.5),
+            // sums of a few have more digits than the type
+            "DECIMAL(4, 2)" => json!(format!("{}.9{}", signed * 7 % 99, n % 10)),
             "DECIMAL(10, 2)" | "DECIMAL(12, 2)" => json!(format!("{signed}.25").replace("-0.25", "0.25")),
             "DECIMAL(24, 4)" => json!(format!("{signed}000000000.1250").replace("-0000000000", "-1000000000")),
             "DATE" => json!(format!("{}-0{}-1{}", if n % 3 == 0 { 1969 } else { 2026 }, 1 + n % 9, n % 10)),

@@ -1,10 +1,8 @@
 //! Rows in one canonical text: ours from Arrow, the expected ones from the archive's JSON, both led by the Arrow type.
 
-use arrow::array::{
-    Array, AsArray, Decimal128Array, FixedSizeListArray, ListArray, MapArray, RecordBatch, StructArray,
-};
+use arrow::array::{Array, AsArray, FixedSizeListArray, ListArray, MapArray, RecordBatch, StructArray};
 use arrow::datatypes::{
-    DataType, Date32Type, Field, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    DataType, Date32Type, Decimal128Type, Field, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
     Time32MillisecondType, TimeUnit, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
     UInt64Type,
 };
@@ -96,13 +94,6 @@ fn timestamp(seconds: i64, nanos: u32, zone: bool) -> String {
     format!("{}{}", time.format("%Y-%m-%dT%H:%M:%S%.9f"), if zone { "Z" } else { "" })
 }
 
-fn decimal(unscaled: i128, scale: i8) -> String {
-    Decimal128Array::from(vec![unscaled])
-        .with_precision_and_scale(38, scale)
-        .expect("scale of a table column")
-        .value_as_string(0)
-}
-
 fn cell(array: &dyn Array, row: usize, order: Order) -> String {
     if array.is_null(row) {
         return "null".into();
@@ -116,9 +107,8 @@ fn cell(array: &dyn Array, row: usize, order: Order) -> String {
         DataType::UInt64 => array.as_primitive::<UInt64Type>().value(row).to_string(),
         DataType::Float32 => f32_text(array.as_primitive::<Float32Type>().value(row)),
         DataType::Float64 => f64_text(array.as_primitive::<Float64Type>().value(row)),
-        DataType::Decimal128(_, scale) => {
-            decimal(array.as_primitive::<arrow::datatypes::Decimal128Type>().value(row), *scale)
-        }
+        // by its own type, as every client writes it: digits beyond the precision are lost there
+        DataType::Decimal128(..) => array.as_primitive::<Decimal128Type>().value_as_string(row),
         DataType::Utf8 => format!("{:?}", array.as_string::<i32>().value(row)),
         DataType::Binary => hex(array.as_binary::<i32>().value(row)),
         DataType::Date32 => {

@@ -43,7 +43,32 @@ pub fn expected(reader: &Reader, stem: &str) -> Result<Fields, String> {
         }
         _ => (main.clone(), newest(main)?),
     };
-    fields(&json(&dir.join("schema").join(format!("schema-{id}")))?["fields"])
+    let schema = json(&dir.join("schema").join(format!("schema-{id}")))?;
+    let fields = fields(&schema["fields"])?;
+    Ok(fields.iter().map(|field| wide_enough(field, &schema)).collect())
+}
+
+/// DECIMAL columns that a merge sums hold any 64-bit number, up to 18 digits without a check.
+fn wide_enough(field: &Field, schema: &Value) -> Field {
+    let option = |key: &str| schema["options"][key].as_str();
+    let merges = matches!(option("merge-engine"), Some("aggregation" | "partial-update"));
+    let own = option(&format!("fields.{}.aggregate-function", field.name()));
+    let function = own.or_else(|| option("fields.default-aggregate-function"));
+    let is = |names: Vec<&str>| names.contains(&field.name().as_str());
+    let key = is(schema["primaryKeys"].as_array().into_iter().flatten().filter_map(Value::as_str).collect())
+        || is(option("sequence.field").unwrap_or_default().split(',').map(str::trim).collect());
+    match field.data_type() {
+        DataType::Decimal128(0..=18, scale) if merges && function == Some("sum") && !key => {
+            field.clone().with_data_type(DataType::Decimal128(19, *scale))
+        }
+        _ => field.clone(),
+    }
+}
+
+/// The newest schema file of a table.
+pub fn newest(table: &Path) -> Result<Value, String> {
+    let dir = table.join("schema");
+    json(&dir.join(format!("schema-{}", newest_id(&dir, "schema-")?)))
 }
 
 fn json(path: &Path) -> Result<Value, String> {

@@ -41,7 +41,7 @@ pub(crate) use guard::{guarded, guarded_stream};
 pub(crate) use open::holds_nulls;
 pub use open::open;
 pub use parquet::check_row_groups;
-pub(crate) use physical::to_declared;
+pub(crate) use physical::{to_declared, within_precision};
 pub use task::{
     FileEnv, FileOptions, FileTask, OutputColumn, ROW_POSITION, SEQUENCE_NUMBER, VALUE_KIND, output_schema,
 };

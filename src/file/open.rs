@@ -19,7 +19,7 @@ use super::format::FileFormat;
 #[cfg(feature = "orc")]
 use super::orc;
 use super::parquet;
-use super::physical::to_declared;
+use super::physical::{to_declared, within_precision};
 use super::task::{FileEnv, FileTask, OutputColumn, SEQUENCE_NUMBER, VALUE_KIND};
 use crate::error::{Error, Result};
 use crate::spec::arrow_types::{arrow_type, datum_to_scalar};
@@ -83,8 +83,9 @@ enum Source {
     Constant(Datum),
     /// Not known to the file's schema.
     Missing,
-    /// A stored column, by its place in the request, and its type in the file's schema.
-    Stored { at: usize, declared: FieldType },
+    /// A stored column, by its place in the request, and its type in the file's schema: as declared, and as its values
+    /// may be.
+    Stored { at: usize, declared: FieldType, stored: FieldType },
     /// A stored column of the system, which must be there.
     System { at: usize, declared: FieldType },
     /// Counted here.
@@ -94,9 +95,19 @@ enum Source {
 #[derive(Debug, Clone)]
 struct Column {
     name: String,
-    /// Type to give out.
+    /// Declared type.
     target: FieldType,
+    /// Type to give out: wider than the declared one where sums are not checked.
+    given: FieldType,
     source: Source,
+}
+
+impl Column {
+    /// A column of the system, which is NOT NULL.
+    fn plain(name: &str, data_type: DataType, source: Source) -> Self {
+        let target = FieldType { data_type, nullable: false };
+        Self { name: name.to_string(), given: target.clone(), target, source }
+    }
 }
 
 /// Output columns and the names they need from the file.
@@ -115,27 +126,24 @@ fn resolve(task: &FileTask) -> Result<(Vec<Column>, Vec<String>)> {
         columns.push(match column {
             OutputColumn::SequenceNumber => {
                 let source = Source::System { at: place(SEQUENCE_NUMBER), declared: plain(DataType::BigInt) };
-                Column { name: SEQUENCE_NUMBER.to_string(), target: plain(DataType::BigInt), source }
+                Column::plain(SEQUENCE_NUMBER, DataType::BigInt, source)
             }
             OutputColumn::ValueKind => {
                 let source = Source::System { at: place(VALUE_KIND), declared: plain(DataType::TinyInt) };
-                Column { name: VALUE_KIND.to_string(), target: plain(DataType::TinyInt), source }
+                Column::plain(VALUE_KIND, DataType::TinyInt, source)
             }
-            OutputColumn::RowPosition => Column {
-                name: super::task::ROW_POSITION.to_string(),
-                target: plain(DataType::BigInt),
-                source: Source::Position,
-            },
+            OutputColumn::RowPosition => Column::plain(super::task::ROW_POSITION, DataType::BigInt, Source::Position),
             OutputColumn::Field(field) => {
                 let source = if let Some(value) = task.constants.get(&field.id) {
                     Source::Constant(value.clone())
                 } else if let Some(old) = task.file_schema.fields.iter().find(|old| old.id == field.id) {
                     can_cast(&old.field_type, &field.field_type).map_err(|e| e.with_context("column", &field.name))?;
-                    Source::Stored { at: place(&old.name), declared: old.field_type.clone() }
+                    Source::Stored { at: place(&old.name), declared: old.field_type.clone(), stored: old.value_type() }
                 } else {
                     Source::Missing
                 };
-                Column { name: field.name.clone(), target: field.field_type.clone(), source }
+                let (target, given) = (field.field_type.clone(), field.value_type());
+                Column { name: field.name.clone(), target, given, source }
             }
         });
     }
@@ -273,18 +281,21 @@ impl Rows {
     }
 
     fn column(&self, column: &Column, batch: &StoredBatch, positions: &Positions) -> Result<ArrayRef> {
-        let target = &column.target;
+        let (target, given) = (&column.target, arrow_type(&column.given.data_type));
         match &column.source {
-            Source::Constant(Datum::Null) | Source::Missing => {
-                Ok(new_null_array(&arrow_type(&target.data_type), batch.rows))
-            }
+            Source::Constant(Datum::Null) | Source::Missing => Ok(new_null_array(&given, batch.rows)),
             Source::Constant(value) => Ok(datum_to_scalar(value, &target.data_type)?.to_array_of_size(batch.rows)?),
             Source::Position => Ok(Arc::new(positions.to_array(batch.rows)?)),
-            Source::Stored { at, declared } => match batch.columns.get(*at).and_then(Option::as_ref) {
-                None => Ok(new_null_array(&arrow_type(&target.data_type), batch.rows)),
-                Some(stored) => {
-                    let values = to_declared(stored, declared, self.format)?;
-                    cast_array(&values, declared, target, &self.task.options.zone)
+            Source::Stored { at, declared, stored } => match batch.columns.get(*at).and_then(Option::as_ref) {
+                None => Ok(new_null_array(&given, batch.rows)),
+                Some(array) => {
+                    let values = to_declared(array, stored, self.format)?;
+                    // an unchanged type keeps sums whole, a cast looks at the digits of the declared one
+                    let values = match (&declared.data_type, &target.data_type) {
+                        (from @ DataType::Decimal(..), to) if from == to => values,
+                        _ => cast_array(&values, declared, target, &self.task.options.zone)?,
+                    };
+                    within_precision(values, &given)
                 }
             },
             Source::System { at, declared } => match batch.columns.get(*at).and_then(Option::as_ref) {

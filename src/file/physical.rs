@@ -13,7 +13,8 @@ use arrow::array::{
 use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::compute::{CastOptions, cast_with_options, take};
 use arrow::datatypes::{
-    DataType as ArrowType, Date32Type, Decimal128Type, Int32Type, Int64Type, Time32MillisecondType, TimeUnit,
+    DataType as ArrowType, Date32Type, Decimal128Type, DecimalType, Int32Type, Int64Type, Time32MillisecondType,
+    TimeUnit,
 };
 
 use super::evolve::{downcast, fits, from_units, map_array, null_in_not_null, out_of_range, rescale, visible};
@@ -207,6 +208,32 @@ fn decimals(array: &ArrayRef, declared: &FieldType, precision: u8, scale: u8) ->
         })?
     };
     Ok(Arc::new(values.with_precision_and_scale(precision, as_scale(scale))?))
+}
+
+/// Decimals as the type they are given out as; other arrays as they are. A value of more digits is an error, since every
+/// text of it would be cut: columns that once held sums can have some.
+pub(crate) fn within_precision(array: ArrayRef, given: &ArrowType) -> Result<ArrayRef> {
+    let (ArrowType::Decimal128(_, held), ArrowType::Decimal128(precision, scale)) = (array.data_type(), given) else {
+        return Ok(array);
+    };
+    if held != scale {
+        return Err(Error::internal(format!("decimals of scale {held} were given for {given}")));
+    }
+    let values = downcast::<Decimal128Array>(&array)?;
+    if let Some(beyond) = values.iter().flatten().find(|value| !fits(*value, *precision)) {
+        return Err(Error::corrupt(format!(
+            "the file holds {}, which has more digits than DECIMAL({precision}, {scale})",
+            Decimal128Type::format_decimal(beyond, u8::MAX, *scale)
+        ))
+        .with_code("DecimalBeyondPrecision")
+        .with_hint(
+            "sums can be longer than their type; read a snapshot at which the column was one, or widen the type",
+        ));
+    }
+    if array.data_type() == given {
+        return Ok(array);
+    }
+    Ok(Arc::new(values.clone().with_precision_and_scale(*precision, *scale)?))
 }
 
 fn as_scale(scale: u8) -> i8 {

@@ -304,7 +304,15 @@ fn values_to_array(values: Vec<Value>, column: &Column<'_>) -> Result<ArrayRef> 
         DataType::Float64 => Arc::new(Float64Array::from(collect!(Double))),
         DataType::Boolean => Arc::new(BooleanArray::from(collect!(Bool))),
         DataType::Decimal128(precision, scale) => {
-            Arc::new(Decimal128Array::from(collect!(Decimal)).with_precision_and_scale(*precision, *scale)?)
+            let decimals = Decimal128Array::from(collect!(Decimal)).with_precision_and_scale(*precision, *scale)?;
+            // every text of a longer value would be cut
+            decimals.validate_decimal_precision(*precision).map_err(|error| {
+                Error::invalid(format!("a merged value has more digits than {}", column.data_type))
+                    .with_code("DecimalBeyondPrecision")
+                    .with_context("column", column.name)
+                    .with_source(error)
+            })?;
+            Arc::new(decimals)
         }
         DataType::Utf8 => Arc::new(StringArray::from(collect!(Text))),
         DataType::Binary => Arc::new(BinaryArray::from_iter_values(collect!(Bytes))),

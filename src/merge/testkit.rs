@@ -61,6 +61,7 @@ pub(super) fn typed_schema(columns: &[(&str, DataType)], key: &[&str]) -> TableS
             field_type: FieldType { data_type: data_type.clone(), nullable: !key.contains(name) },
             description: None,
             default_value: None,
+            sums: false,
         })
         .collect();
     TableSchema {

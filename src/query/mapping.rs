@@ -154,7 +154,9 @@ impl Adapter {
                 (read, held.is_nullable())
             }
         };
-        if wants_check && nullable {
+        // what came out of a sum may be longer than its type
+        let may_be_long = checked && matches!(wanted.data_type(), ArrowType::Decimal128(..)) && found.is_some();
+        if may_be_long || (wants_check && nullable) {
             return Ok(Arc::new(Stored::new(read, Arc::new(wanted.clone()))));
         }
         Ok(read)
@@ -185,6 +187,8 @@ fn is_same_value(from: &ArrowType, to: &ArrowType) -> bool {
         (ArrowType::LargeUtf8 | ArrowType::Utf8View, ArrowType::Utf8)
         | (ArrowType::LargeBinary | ArrowType::BinaryView | ArrowType::FixedSizeBinary(_), ArrowType::Binary) => true,
         (ArrowType::Dictionary(_, value), to) => value.as_ref() == to,
+        // sums are given out wider than they are stored
+        (ArrowType::Decimal128(from, scale), ArrowType::Decimal128(to, wanted)) => scale == wanted && from <= to,
         _ => false,
     }
 }

@@ -1,5 +1,5 @@
 //! A column of a file as the table's type, by the rules of the room `file`: a timestamp of finer units is floored, not cut
-//! towards zero; NULL in a NOT NULL column is an error that says so.
+//! towards zero; NULL in a NOT NULL column, or a decimal longer than its type, is an error that says so.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -13,7 +13,7 @@ use datafusion::logical_expr::ColumnarValue;
 use datafusion::physical_expr::PhysicalExpr;
 
 use crate::error::Error;
-use crate::file::{FileFormat, holds_nulls, to_declared};
+use crate::file::{FileFormat, holds_nulls, to_declared, within_precision};
 use crate::spec::{DataType, FieldType};
 
 /// The values of `read` as the field `wanted`.
@@ -65,6 +65,8 @@ impl PhysicalExpr for Stored {
             let named = |error: Error| error.with_context("column", self.wanted.name());
             values = to_declared(&values, &declared, FileFormat::Parquet).map_err(named)?;
         }
+        values = within_precision(values, self.wanted.data_type())
+            .map_err(|error| error.with_context("column", self.wanted.name()))?;
         if !self.wanted.is_nullable() && values.null_count() > 0 {
             return Err(holds_nulls(self.wanted.name()).into());
         }

@@ -92,6 +92,7 @@ impl Stored {
             field_type: FieldType { data_type: DataType::BigInt, nullable: true },
             description: None,
             default_value: None,
+            sums: false,
         }
     }
 }

@@ -326,7 +326,8 @@ impl<'a> Conditions<'a> {
             return None;
         }
         let datum = scalar_to_datum(literal, operand.data_type).ok()??;
-        datum_to_scalar(&datum, operand.data_type).ok()
+        // columns of sums are compared in a wider type than the declared one
+        datum_to_scalar(&datum, operand.data_type).ok()?.cast_to(&operand.compared_as).ok()
     }
 
     fn compare(&self, left: &Expr, op: CompareOp, right: &Expr, negated: bool) -> Condition {

@@ -77,7 +77,7 @@ impl Planner<'_> {
                     value_bounds(meta, schema, field)
                 })
                 .collect();
-            table.add(&field.name, field.data_type(), bounds);
+            table.add(&field.name, &field.value_type().data_type, bounds);
         }
         for number in pruner.partitions() {
             let values = found.iter().map(|file| value_of(verdicts, *number, file.partition)).collect();

@@ -101,7 +101,7 @@ impl<'a> ManifestFilter<'a> {
                         partition_bounds(&meta.partition_stats, position, partitions.types().len(), rows(meta), field)
                     })
                     .collect();
-                table.add(&field.name, field.data_type(), bounds);
+                table.add(&field.name, &field.value_type().data_type, bounds);
             }
             for (slot, may) in keep.iter_mut().zip(pruner.may_match(&table)) {
                 *slot &= may;

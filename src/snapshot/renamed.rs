@@ -73,6 +73,7 @@ mod tests {
             field_type: FieldType::parse("INT").unwrap(),
             description: None,
             default_value: None,
+            sums: false,
         };
         columns.iter().map(field).collect()
     }

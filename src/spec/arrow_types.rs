@@ -5,7 +5,7 @@
 //! | texts | Utf8 |
 //! | bytes, BLOB, GEOMETRY, GEOGRAPHY | Binary |
 //! | BOOLEAN, integers, floats | Boolean, Int8 … Int64, Float32, Float64 |
-//! | DECIMAL(p, s) | Decimal128(p, s) |
+//! | DECIMAL(p, s) | Decimal128(p, s); Decimal128(19, s) where a merge sums and p ≤ 18: such sums are not checked |
 //! | DATE, TIME | Date32, Time32(ms) |
 //! | TIMESTAMP(p) | Timestamp: ms up to p = 3, us up to 6, ns above |
 //! | LTZ | the same, zone `UTC` |
@@ -38,9 +38,9 @@ pub fn arrow_schema(schema: &TableSchema) -> SchemaRef {
     SchemaRef::new(Schema::new(fields))
 }
 
-/// The Arrow field of a column.
+/// The Arrow field of a column; its type holds every value, sums past the declared precision too.
 pub fn arrow_field(field: &DataField) -> Field {
-    named(&field.name, &field.field_type)
+    named(&field.name, &field.value_type())
 }
 
 /// The Arrow type of a type.

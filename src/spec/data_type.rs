@@ -12,6 +12,12 @@ use super::type_text;
 /// Length of `STRING` and `BYTES`, the longest that a type can declare.
 pub const MAX_LENGTH: u32 = 2_147_483_647;
 
+/// Digits of the largest 64-bit number.
+const SUM_DIGITS: u8 = 19;
+
+/// Largest precision of a DECIMAL whose sums are 64-bit numbers and not checked.
+pub(super) const UNCHECKED_DIGITS: u8 = 18;
+
 /// A Paimon logical type without its nullability.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -90,12 +96,24 @@ pub struct DataField {
     pub description: Option<String>,
     /// Default of a missing value when writing, in string form. Never applied when reading.
     pub default_value: Option<String>,
+    /// Whether the column holds sums that no writer checks against the precision of its DECIMAL: those of `sum` up to
+    /// 18 digits. Not stored; [`TableSchema`](super::TableSchema) tells it from the options.
+    pub sums: bool,
 }
 
 impl DataField {
     /// The type without nullability.
     pub fn data_type(&self) -> &DataType {
         &self.field_type.data_type
+    }
+
+    /// The type that every value of the column fits: DECIMAL(19, s) for unchecked sums, which are 64-bit numbers.
+    pub fn value_type(&self) -> FieldType {
+        let data_type = match self.data_type() {
+            DataType::Decimal(precision, scale) if self.sums => DataType::Decimal(SUM_DIGITS.max(*precision), *scale),
+            declared => declared.clone(),
+        };
+        FieldType { data_type, nullable: self.field_type.nullable }
     }
 }
 

@@ -5,9 +5,9 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::data_type::DataField;
+use super::data_type::{DataField, DataType, UNCHECKED_DIGITS};
 use super::json::{self, Object};
-use super::options::CoreOptions;
+use super::options::{CoreOptions, MergeEngine};
 use super::type_json;
 use crate::error::{Error, Result};
 
@@ -89,7 +89,7 @@ impl TableSchema {
                 options.entry(option.to_string()).or_insert_with(|| implied.to_string());
             }
         }
-        let schema = Self {
+        let mut schema = Self {
             version,
             id: SchemaId(object.i64("id")?),
             fields: type_json::columns(object.array("fields")?)?,
@@ -101,7 +101,24 @@ impl TableSchema {
             time_millis: object.opt_i64("timeMillis")?.unwrap_or(0),
         };
         schema.check()?;
+        schema.mark_sums();
         Ok(schema)
+    }
+
+    /// Marks the columns whose values may exceed the precision of their DECIMAL. Options that do not parse mark none:
+    /// whoever reads the table reports them.
+    pub(crate) fn mark_sums(&mut self) {
+        let Ok(options) = CoreOptions::parse(&self.options) else { return };
+        let merges = matches!(options.merge_engine, MergeEngine::Aggregation | MergeEngine::PartialUpdate);
+        let function = |name: &str| {
+            let own = self.options.get(&format!("fields.{name}.aggregate-function"));
+            own.or_else(|| self.options.get("fields.default-aggregate-function")).map(|function| function.trim())
+        };
+        for field in &mut self.fields {
+            let short = matches!(field.data_type(), DataType::Decimal(precision, _) if *precision <= UNCHECKED_DIGITS);
+            let folded = !self.primary_keys.contains(&field.name) && !options.sequence_fields.contains(&field.name);
+            field.sums = merges && short && folded && function(&field.name) == Some("sum");
+        }
     }
 
     /// The schema as a schema file, keys in Java's order.

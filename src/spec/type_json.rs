@@ -101,6 +101,7 @@ fn row_fields(values: &[Value], depth: usize, ids: &mut FieldIds) -> Result<Vec<
             field_type,
             description: object.opt_string("description").map_err(in_field)?,
             default_value: object.opt_string("defaultValue").map_err(in_field)?,
+            sums: false,
         });
     }
     Ok(fields)
@@ -266,6 +267,7 @@ mod tests {
                         field_type,
                         description: None,
                         default_value: None,
+                        sums: false,
                     };
                     DataType::Row(parts.into_iter().enumerate().map(field).collect())
                 }),

@@ -208,7 +208,7 @@ impl<'a> Parser<'a> {
             let name = self.identifier()?;
             let id = self.ids.resolve(None)?;
             let field_type = self.field_type(depth + 1)?;
-            fields.push(DataField { id, name, field_type, description: None, default_value: None });
+            fields.push(DataField { id, name, field_type, description: None, default_value: None, sums: false });
             if !self.symbol(',') {
                 return Ok(fields);
             }

@@ -430,7 +430,7 @@ fn nested(text: &str) -> Result<FieldType> {
 }
 
 fn field(id: i32, name: &str, field_type: FieldType) -> DataField {
-    DataField { id, name: name.to_string(), field_type, description: None, default_value: None }
+    DataField { id, name: name.to_string(), field_type, description: None, default_value: None, sums: false }
 }
 
 fn row(fields: Vec<DataField>) -> FieldType {

@@ -36,7 +36,7 @@ fn field(id: i32, name: &str, field_type: &str) -> DataField {
 }
 
 fn typed(id: i32, name: &str, field_type: FieldType) -> DataField {
-    DataField { id, name: name.to_string(), field_type, description: None, default_value: None }
+    DataField { id, name: name.to_string(), field_type, description: None, default_value: None, sums: false }
 }
 
 fn nullable(data_type: DataType) -> FieldType {

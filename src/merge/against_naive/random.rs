@@ -49,7 +49,14 @@ fn field_type(data_type: DataType) -> FieldType {
 }
 
 fn inner(id: i32, name: &str, data_type: DataType) -> DataField {
-    DataField { id, name: name.to_string(), field_type: field_type(data_type), description: None, default_value: None }
+    DataField {
+        id,
+        name: name.to_string(),
+        field_type: field_type(data_type),
+        description: None,
+        default_value: None,
+        sums: false,
+    }
 }
 
 fn text() -> DataType {
@@ -306,7 +313,7 @@ impl Case {
                 columns.swap(at, other);
             }
         }
-        let schema = TableSchema {
+        let mut schema = TableSchema {
             version: 3,
             id: SchemaId(0),
             fields: columns
@@ -318,6 +325,7 @@ impl Case {
                     field_type: FieldType { data_type: data_type.clone(), nullable: *nullable },
                     description: None,
                     default_value: None,
+                    sums: false,
                 })
                 .collect(),
             highest_field_id: 100,
@@ -332,6 +340,7 @@ impl Case {
             comment: None,
             time_millis: 0,
         };
+        schema.mark_sums();
         let runs = runs(&schema, &bitmaps, &mut dice);
         let all = schema.fields.len();
         let projection =

@@ -47,6 +47,7 @@ pub(crate) fn field(id: i32, name: &str, data_type: DataType) -> DataField {
         field_type: FieldType { data_type, nullable: true },
         description: None,
         default_value: None,
+        sums: false,
     }
 }
 

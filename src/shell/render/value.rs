@@ -7,8 +7,8 @@ use std::io;
 use arrow::array::cast::AsArray;
 use arrow::array::timezone::Tz;
 use arrow::array::types::{
-    Date32Type, Date64Type, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type, Float16Type, Float32Type,
-    Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, Time32MillisecondType, Time32SecondType,
+    Date32Type, Date64Type, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type, DecimalType, Float16Type,
+    Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, Time32MillisecondType, Time32SecondType,
     Time64MicrosecondType, Time64NanosecondType, TimestampMicrosecondType, TimestampMillisecondType,
     TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
@@ -238,8 +238,9 @@ fn scalar(array: &dyn Array, row: usize, times: Times, out: &mut String) -> io::
         }};
     }
     macro_rules! decimal {
-        ($type:ty) => {{
-            let text = array.as_primitive::<$type>().value_as_string(row);
+        // whatever the precision says: arithmetic can give more digits, and none is cut
+        ($type:ty, $scale:expr) => {{
+            let text = <$type>::format_decimal(array.as_primitive::<$type>().value(row), u8::MAX, *$scale);
             // the zeros that a scale below zero appends make no number of a zero
             out.push_str(if text.bytes().all(|digit| digit == b'0') { "0" } else { &text });
         }};
@@ -254,10 +255,10 @@ fn scalar(array: &dyn Array, row: usize, times: Times, out: &mut String) -> io::
         DataType::UInt16 => number!(UInt16Type),
         DataType::UInt32 => number!(UInt32Type),
         DataType::UInt64 => number!(UInt64Type),
-        DataType::Decimal32(..) => decimal!(Decimal32Type),
-        DataType::Decimal64(..) => decimal!(Decimal64Type),
-        DataType::Decimal128(..) => decimal!(Decimal128Type),
-        DataType::Decimal256(..) => decimal!(Decimal256Type),
+        DataType::Decimal32(_, scale) => decimal!(Decimal32Type, scale),
+        DataType::Decimal64(_, scale) => decimal!(Decimal64Type, scale),
+        DataType::Decimal128(_, scale) => decimal!(Decimal128Type, scale),
+        DataType::Decimal256(_, scale) => decimal!(Decimal256Type, scale),
         DataType::Binary => hex(array.as_binary::<i32>().value(row), out),
         DataType::LargeBinary => hex(array.as_binary::<i64>().value(row), out),
         DataType::BinaryView => hex(array.as_binary_view().value(row), out),
@@ -413,6 +414,12 @@ mod tests {
             let expected: Vec<String> = expected.iter().map(|v| format!("{{\"v\":{v}}}")).collect();
             assert_eq!(found, expected);
         }
+    }
+
+    #[test]
+    fn decimals_longer_than_their_type_keep_their_digits() {
+        let array = Decimal128Array::from(vec![19_998, -19_998]).with_precision_and_scale(4, 2).unwrap();
+        assert_eq!(lines(Format::Csv, Arc::new(array)), ["v", "199.98", "-199.98"]);
     }
 
     #[test]

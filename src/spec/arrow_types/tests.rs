@@ -40,6 +40,7 @@ fn nested_types_keep_names_and_nullability() {
         field_type: field_type.unwrap(),
         description: Some("no metadata of it".into()),
         default_value: None,
+        sums: false,
     };
     let arrow = arrow_field(&field);
     assert!(arrow.metadata().is_empty() && arrow.is_nullable());

@@ -21,6 +21,7 @@ fn schema(options: &[(&str, &str)]) -> TableSchema {
         field_type: FieldType::parse(text).unwrap(),
         description: None,
         default_value: None,
+        sums: false,
     };
     TableSchema {
         version: 3,

@@ -107,6 +107,7 @@ impl TableBuilder {
                 field_type,
                 description: None,
                 default_value: None,
+                sums: false,
             });
         }
         let schema = TableSchema {
@@ -144,7 +145,9 @@ impl TableBuilder {
             .max()
             .ok_or_else(|| Error::not_found("the table has no schema").with_context("file", dir.display()))?;
         let file = dir.join(format!("schema-{newest}"));
-        let schema = TableSchema::from_json(&fs::read(&file).map_err(io(&file))?)?;
+        let mut schema = TableSchema::from_json(&fs::read(&file).map_err(io(&file))?)?;
+        // files are written in the declared types
+        schema.fields.iter_mut().for_each(|field| field.sums = false);
         let options = CoreOptions::parse(&schema.options)?;
         Ok(Self { root, schema, options, next_sequence: 1_000_000 })
     }
@@ -180,6 +183,7 @@ impl TableBuilder {
                     field_type,
                     description: None,
                     default_value: None,
+                    sums: false,
                 });
             }
             SchemaChange::Drop(name) => schema.fields.retain(|f| f.name != *name),
