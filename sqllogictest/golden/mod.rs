@@ -1,6 +1,7 @@
 //! Every golden table, every snapshot, tag, branch, changelog and filter under `expected/`, read through SQL and
 //! compared. What is refused or known to differ is listed in `explained.rs`, and the list is itself checked.
 
+mod diffs;
 mod explained;
 mod filters;
 mod plans;
@@ -11,7 +12,7 @@ mod schemas;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::harness::{Outcome, Test};
 
@@ -24,6 +25,9 @@ const REFUSED_SNAPSHOTS: usize = 11;
 
 /// Made filters that a full run compares at least, and those among them that leave some rows and drop others.
 const FILTERS: (usize, usize) = (7345, 5985);
+
+/// Pairs of snapshots whose difference a full run compares at least.
+const DIFFS: usize = 200;
 
 /// How the comparison of one expected file ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,6 +42,7 @@ pub enum Verdict {
     Explained,
 }
 
+static PAIRS: AtomicUsize = AtomicUsize::new(0);
 static FILTERED: Mutex<(usize, usize)> = Mutex::new((0, 0));
 static COUNTS: Mutex<BTreeMap<(String, Verdict), usize>> = Mutex::new(BTreeMap::new());
 
@@ -141,6 +146,7 @@ async fn check_table(side: &Side, table: &str) -> Result<Outcome, String> {
     for (kind, verdict) in &compared.files {
         *COUNTS.lock().expect("count lock").entry(((*kind).to_string(), *verdict)).or_default() += 1;
     }
+    PAIRS.fetch_add(compared.pairs, Ordering::Relaxed);
     let mut made = FILTERED.lock().expect("count lock");
     *made = (made.0 + compared.filters, made.1 + compared.telling);
     Ok(Outcome::Passed(compared.to_string()))
@@ -155,6 +161,8 @@ pub struct Compared {
     /// Made filters, and those of them that left some rows and dropped others.
     filters: usize,
     telling: usize,
+    /// Pairs of snapshots whose difference was compared.
+    pairs: usize,
 }
 
 impl Compared {
@@ -168,12 +176,14 @@ impl Compared {
         self.rows += other.rows;
         self.filters += other.filters;
         self.telling += other.telling;
+        self.pairs += other.pairs;
     }
 }
 
 impl std::fmt::Display for Compared {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} files, {} rows, {} filters", self.files.len(), self.rows, self.filters)
+        let (files, rows) = (self.files.len(), self.rows);
+        write!(f, "{files} files, {rows} rows, {} filters, {} pairs of snapshots", self.filters, self.pairs)
     }
 }
 
@@ -182,7 +192,8 @@ pub async fn compare_table(side: &Side, table: &str) -> Result<Compared, String>
     let reader = reads::Reader::open(side, table).await?;
     let mut failures = Vec::new();
     let mut compared = Compared::default();
-    for file in names(&side.expected.join(table))?.iter().filter(|file| *file != FILTERS_FILE) {
+    let files = names(&side.expected.join(table))?;
+    for file in files.iter().filter(|file| *file != FILTERS_FILE) {
         let checked = match reads::kind(file) {
             Some(kind) => reader.check(file).await.map(|verdict| (kind, verdict)),
             None => Err("nothing is known to compare such a file with".to_string()),
@@ -191,6 +202,10 @@ pub async fn compare_table(side: &Side, table: &str) -> Result<Compared, String>
             Ok(checked) => compared.files.push(checked),
             Err(message) => failures.push(format!("{file}: {message}")),
         }
+    }
+    match diffs::check(&reader, &files).await {
+        Ok(pairs) => compared.pairs = pairs,
+        Err(message) => failures.push(message),
     }
     compared.rows = reader.rows.load(Ordering::Relaxed);
     compared.filters = reader.filters.load(Ordering::Relaxed);
@@ -237,6 +252,10 @@ pub fn after_a_full_run() -> Vec<(&'static str, Result<Outcome, String>)> {
             "made filters, and those that tell rows apart: {made:?}, and they should be no fewer than {FILTERS:?}"
         ))
     };
+    let pairs = match PAIRS.load(Ordering::Relaxed) {
+        pairs if pairs >= DIFFS => Ok(Outcome::Passed(format!("{pairs} pairs of snapshots"))),
+        pairs => Err(format!("{pairs} pairs of snapshots were compared, and there should be {DIFFS}")),
+    };
     let unmet = explained::unmet();
     let unmet = if unmet.is_empty() {
         Ok(Outcome::Passed(String::new()))
@@ -246,6 +265,7 @@ pub fn after_a_full_run() -> Vec<(&'static str, Result<Outcome, String>)> {
     vec![
         ("golden::every_file_is_compared", files),
         ("golden::every_made_filter_is_compared", made),
+        ("golden::neighbouring_snapshots_are_compared", pairs),
         ("golden::explained_list_is_met", unmet),
     ]
 }

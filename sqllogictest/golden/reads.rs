@@ -397,7 +397,7 @@ fn audit_lines(lines: Vec<Value>) -> Vec<Value> {
 }
 
 /// The lines with these members only.
-fn cut(lines: &[Value], columns: &[String]) -> Vec<Value> {
+pub fn cut(lines: &[Value], columns: &[String]) -> Vec<Value> {
     let one = |line: &Value| {
         let members = columns.iter().filter_map(|name| Some((name.clone(), line.get(name)?.clone())));
         Value::Object(members.collect())

@@ -23,7 +23,6 @@ pub fn check(reader: &Reader, stem: &str, answer: &Answer) -> Result<(), String>
 pub fn expected(reader: &Reader, stem: &str) -> Result<Fields, String> {
     let main = &reader.folder;
     let newest = |dir: &Path| newest_id(&dir.join("schema"), "schema-");
-    let of_snapshot = |dir: &Path, id: &str| id_in(&json(&dir.join("snapshot").join(format!("snapshot-{id}")))?);
     let (dir, id) = match stem.split_once('-') {
         Some(("snapshot", id)) => (main.clone(), of_snapshot(main, id)?),
         Some(("rows", rest)) => (main.clone(), of_snapshot(main, rest.split_once('-').ok_or("odd name")?.0)?),
@@ -69,6 +68,11 @@ fn wide_enough(field: &Field, schema: &Value) -> Field {
 pub fn newest(table: &Path) -> Result<Value, String> {
     let dir = table.join("schema");
     json(&dir.join(format!("schema-{}", newest_id(&dir, "schema-")?)))
+}
+
+/// The schema's number of a table's snapshot.
+pub fn of_snapshot(table: &Path, id: impl std::fmt::Display) -> Result<i64, String> {
+    id_in(&json(&table.join("snapshot").join(format!("snapshot-{id}")))?)
 }
 
 fn json(path: &Path) -> Result<Value, String> {

@@ -15,6 +15,7 @@ use datafusion::datasource::physical_plan::{FileGroup, FileScanConfig, FileScanC
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::error::{DataFusionError, Result as DfResult};
 use datafusion::execution::TaskContext;
+use datafusion::logical_expr::ScalarUDF;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion_proto::bytes::{
     physical_plan_from_bytes_with_extension_codec, physical_plan_to_bytes_with_extension_codec,
@@ -22,6 +23,7 @@ use datafusion_proto::bytes::{
 use datafusion_proto::physical_plan::{PhysicalExtensionCodec, PhysicalProtoConverterExtension};
 
 use self::wire::{NodeKind, Packed, pack, unpack};
+use super::comparison;
 use super::env::QueryEnv;
 use super::layout::Layout;
 use super::nodes::merge_source::FileRef;
@@ -236,5 +238,20 @@ impl PhysicalExtensionCodec for LakeCodec {
     ) -> DfResult<()> {
         bytes.extend(self.encode(&node)?);
         Ok(())
+    }
+
+    /// The functions of comparisons; any other one is known by its name.
+    fn try_encode_udf(&self, function: &ScalarUDF, bytes: &mut Vec<u8>) -> DfResult<()> {
+        if let Some(state) = comparison::state_of(function) {
+            bytes.extend(serde_json::to_vec(&state).map_err(|e| DataFusionError::External(Box::new(e)))?);
+        }
+        Ok(())
+    }
+
+    fn try_decode_udf(&self, name: &str, bytes: &[u8]) -> DfResult<Arc<ScalarUDF>> {
+        let state = serde_json::from_slice(bytes)
+            .map_err(|e| Error::corrupt(format!("the plan does not say what {name} is")).with_source(e))?;
+        let function = comparison::of_state(name, state);
+        Ok(Arc::new(function.ok_or_else(|| Error::corrupt(format!("the plan calls {name}, which is not known")))?))
     }
 }

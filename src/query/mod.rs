@@ -11,6 +11,7 @@
 //! | [`work`] | what a plan has to read and has read so far |
 //! | [`statistics`] | what metadata proves about rows |
 //! | [`compared`] | two states that are compared, without what they share |
+//! | `comparison` | functions that such a comparison calls |
 //! | `answered` | aggregates that metadata answers, with the pin they were computed on |
 //! | `layout` | sections to plan nodes |
 //! | `mapping` | which Parquet files DataFusion's own source may read |
@@ -26,6 +27,7 @@ mod budget;
 #[cfg(feature = "codec")]
 pub mod codec;
 pub mod compared;
+mod comparison;
 pub mod env;
 mod filters;
 mod layout;
@@ -44,6 +46,7 @@ mod yielding;
 pub use answered::with_answers;
 pub use budget::PoolBudget;
 pub use compared::Compared;
+pub(crate) use comparison::{changed_columns, compared_form};
 pub use env::{QueryEnv, QueryLimits};
 pub use report::{ScanLog, ScanReport};
 pub use settings::LakepinOptions;

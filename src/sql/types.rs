@@ -7,7 +7,7 @@ pub(crate) fn text(field_type: &FieldType) -> String {
     field_type.to_string()
 }
 
-/// Whether a type has a map somewhere, which has no order and cannot be grouped by.
+/// Whether a type has a map somewhere, which cannot be grouped by as it is.
 pub(crate) fn has_map(data_type: &DataType) -> bool {
     match data_type {
         DataType::Map(..) | DataType::Multiset(_) => true,

@@ -1,5 +1,6 @@
 //! Plans travel as bytes and give the same rows.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use datafusion::common::Statistics;
@@ -13,10 +14,11 @@ use datafusion_proto::bytes::{
 };
 use serde_json::json;
 
-use super::{PLAIN, WAYS, Way, latest, rows, session};
+use super::{PLAIN, WAYS, Way, latest, rows, session, table};
 use crate::query::codec::LakeCodec;
-use crate::query::{LakeTable, LakeView, QueryEnv, with_answers};
+use crate::query::{Compared, LakeTable, LakeView, QueryEnv, changed_columns, compared_form, with_answers};
 use crate::scan::ChangeRange;
+use crate::snapshot::{Pin, PinRequest};
 use crate::spec::SnapshotId;
 use crate::testing::builder::{FileSpec, SchemaChange, TableBuilder, TableSpec};
 use crate::testing::golden;
@@ -192,6 +194,33 @@ async fn casts_use_the_zone_of_the_session_that_planned() {
     assert_eq!(here, there);
     let ten_in_utc = chrono::DateTime::parse_from_rfc3339("2026-04-16T10:00:00+08:00").expect("a time");
     assert_eq!(rows(&context, sql).await.expect("runs"), [ten_in_utc.timestamp_millis().to_string()]);
+}
+
+/// A worker knows nothing of our functions but what the plan says.
+#[tokio::test]
+async fn a_comparison_travels_with_its_functions() {
+    let dir = tempfile::tempdir().expect("a folder");
+    build(dir.path(), "deduplicate");
+    let table = table(dir.path(), "d", "t").await.expect("a table");
+    let none = BTreeMap::new();
+    let pin = |id| Pin::resolve(&table, PinRequest::SnapshotId(id), &none);
+    let (before, after) = (pin(1).await.expect("pins"), pin(3).await.expect("pins"));
+    let compared = Compared::new(&before, &after);
+    let codec = LakeCodec::new(QueryEnv::new(), vec![Arc::clone(before.table.storage())]);
+    let context = session(PLAIN);
+    for (name, pin) in [("before", before), ("after", after)] {
+        let lake = LakeTable::try_new(pin, QueryEnv::new()).expect("a table").in_comparison(Arc::clone(&compared));
+        context.register_table(name, Arc::new(lake)).expect("registers");
+    }
+    context.register_udf(changed_columns(vec!["v".into(), "s".into()]));
+    context.register_udf(compared_form());
+    let sql = "SELECT coalesce(a.id, b.id), changed_columns(b.v, a.v, b.s, a.s), compared_form(map([b.s], [a.v])) \
+               FROM before b FULL JOIN after a ON a.id = b.id AND a.dt = b.dt \
+               WHERE a.id IS NULL OR b.id IS NULL OR array_length(changed_columns(b.v, a.v, b.s, a.s)) > 0";
+    let (here, there, text) = through_bytes(&context, &codec, sql).await;
+    assert_eq!(here, there);
+    assert!(here.iter().any(|line| line.contains("[v, s]")), "{here:?}");
+    assert!(text.contains("changed_columns"), "{text}");
 }
 
 #[tokio::test]

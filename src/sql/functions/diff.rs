@@ -7,20 +7,21 @@ use datafusion::catalog::TableProvider;
 use datafusion::common::{Column, DFSchema, JoinType, NullEquality, ScalarValue};
 use datafusion::datasource::{ViewTable, provider_as_source};
 use datafusion::functions::expr_fn::coalesce;
-use datafusion::functions_aggregate::expr_fn::sum;
+use datafusion::functions_aggregate::expr_fn::{first_value, sum};
 use datafusion::functions_nested::expr_fn::array_length;
 use datafusion::functions_window::expr_fn::row_number;
 use datafusion::logical_expr::utils::{conjunction, disjunction};
 use datafusion::logical_expr::{Expr, ExprFunctionExt, LogicalPlan, LogicalPlanBuilder, cast, lit, when};
 use datafusion::prelude::col;
 
-use super::{changed_columns, table_of};
+use super::table_of;
 use crate::error::{Error, ErrorKind, Result};
-use crate::query::{Compared, LakeView};
+use crate::query::{Compared, LakeView, changed_columns, compared_form};
 use crate::snapshot::nearest::known_names;
 use crate::snapshot::{Pin, PinRequest, Table};
 use crate::spec::arrow_types::{arrow_field, arrow_type};
-use crate::spec::{DataField, TableSchema};
+use crate::spec::options::MergeEngine;
+use crate::spec::{DataField, DataType, TableSchema};
 use crate::sql::doubles;
 use crate::sql::memory::empty;
 use crate::sql::names::split_selector;
@@ -81,6 +82,7 @@ pub(super) async fn provider(
     if let Some(condition) = &condition {
         check_condition(&schema, condition)?;
     }
+    tell_unordered(statement, &after, &fields);
     let compared = Compared::new(&before, &after);
     let sides = Sides { statement, before, after, compared, fields, condition };
     let plan = if schema.is_primary_key_table() { by_key(&sides, &schema)? } else { as_bags(&sides)? };
@@ -165,6 +167,31 @@ fn tell_columns(statement: &Statement, before: &Pin, after: &Pin) {
         if !alone.is_empty() {
             statement.notice(format!("columns of {} only, which {what}: {}", one.table.name(), alone.join(", ")));
         }
+    }
+}
+
+/// Says which arrays writers give back in another order after a compaction, where nothing else has changed.
+fn tell_unordered(statement: &Statement, pin: &Pin, fields: &[DataField]) {
+    if pin.options.merge_engine == MergeEngine::Deduplicate {
+        return;
+    }
+    let option = |key: String| pin.options.raw.get(&key).map(|value| value.trim());
+    let unordered = |field: &&DataField| {
+        let function = option(format!("fields.{}.aggregate-function", field.name));
+        match function.or_else(|| option("fields.default-aggregate-function".to_string())) {
+            Some("collect") => option(format!("fields.{}.distinct", field.name)) == Some("true"),
+            Some("nested_update") => true,
+            _ => false,
+        }
+    };
+    let arrays = fields.iter().filter(|field| matches!(field.data_type(), DataType::Array(_)));
+    let names: Vec<&str> = arrays.filter(unordered).map(|field| field.name.as_str()).collect();
+    if !names.is_empty() {
+        statement.notice(format!(
+            "the order of elements is no part of what collect and nested_update keep, so that a compaction alone can \
+             show these columns as changed: {}",
+            names.join(", ")
+        ));
     }
 }
 
@@ -330,7 +357,7 @@ fn changed(sides: &Sides<'_>, schema: &TableSchema) -> Expr {
         .filter(|name| !schema.primary_keys.iter().any(|k| k == name))
         .collect();
     let pairs = values.iter().flat_map(|name| [column("before", name), column("after", name)]).collect();
-    changed_columns::function(values.iter().map(|name| (*name).to_string()).collect()).call(pairs)
+    changed_columns(values.iter().map(|name| (*name).to_string()).collect()).call(pairs)
 }
 
 fn differs(sides: &Sides<'_>, schema: &TableSchema) -> Expr {
@@ -361,34 +388,40 @@ fn by_key(sides: &Sides<'_>, schema: &TableSchema) -> Result<LogicalPlan> {
 }
 
 fn as_bags(sides: &Sides<'_>) -> Result<LogicalPlan> {
-    comparable(&sides.fields)?;
     let signed = |pin: &Arc<Pin>, sign: i64| -> Result<LogicalPlan> {
         let columns: Vec<Expr> = sides.fields.iter().map(|f| column("rows", &f.name)).collect();
         let plan = side(sides, pin, "rows")?;
         Ok(plan.project(columns.into_iter().chain([lit(sign).alias("__sign")]))?.alias("rows")?.build()?)
     };
     let all = LogicalPlanBuilder::from(signed(&sides.after, 1)?).union(signed(&sides.before, -1)?)?.alias("rows")?;
-    let groups: Vec<Expr> = sides.fields.iter().map(|f| column("rows", &f.name)).collect();
+    let groups: Vec<Expr> = sides.fields.iter().map(|field| compared("rows", field)).collect();
+    // a map stands for all that are equal to it
+    let maps = sides.fields.iter().filter(|field| types::has_map(field.data_type()));
+    let shown = maps.map(|field| first_value(column("rows", &field.name), Vec::new()).alias(&field.name));
     let count = sum(column("rows", "__sign")).alias("__count");
-    let plan = all.aggregate(groups.clone(), vec![count])?.filter(col("__count").not_eq(lit(0i64)))?;
+    let plan = all.aggregate(groups, [count].into_iter().chain(shown))?.filter(col("__count").not_eq(lit(0i64)))?;
     let op = when(col("__count").gt(lit(0i64)), lit("INSERT")).otherwise(lit("DELETE"))?;
     let copies =
         when(col("__count").gt(lit(0i64)), col("__count")).otherwise(Expr::Negative(Box::new(col("__count"))))?;
-    let columns = [op.alias("op")].into_iter().chain(groups).chain([copies.alias("copies")]);
+    let values = sides.fields.iter().map(|field| match types::has_map(field.data_type()) {
+        true => Expr::Column(Column::new_unqualified(&field.name)),
+        false => column("rows", &field.name),
+    });
+    let columns = [op.alias("op")].into_iter().chain(values).chain([copies.alias("copies")]);
     Ok(plan.project(columns)?.build()?)
 }
 
-/// Rows without a key are compared as a whole, which grouping has to be able to do.
-fn comparable(fields: &[DataField]) -> Result<()> {
-    match fields.iter().find(|f| types::has_map(f.data_type())) {
-        Some(field) => Err(Error::unsupported(format!(
-            "rows of a table without primary key cannot be compared with the {} column {}",
-            types::text(&field.field_type),
-            field.name
-        ))
-        .with_code("NotComparable")),
-        None => Ok(()),
+/// A column as whole rows are compared by: maps in a form that can be grouped and joined by.
+fn compared(relation: &str, field: &DataField) -> Expr {
+    let value = column(relation, &field.name);
+    match types::has_map(field.data_type()) {
+        true => compared_form().call(vec![value]).alias(compared_name(field)),
+        false => value,
     }
+}
+
+fn compared_name(field: &DataField) -> String {
+    format!("__compared_{}", field.id)
 }
 
 /// The `diff` mode of incremental reads: rows of `after` that are new or changed; with `kinds` also rows that are gone,
@@ -432,12 +465,11 @@ pub(super) async fn incremental(
             plan.project(columns)?.build()?
         } else {
             let plan = plan.filter(gone.is_not_true().and(new.or(differs(&sides, &schema))))?;
-            plan.project(names().map(|name| column("after", name).alias(name)))?.build()?
+            plan.project(names().map(|name| column("after", name)))?.build()?
         }
     } else {
-        comparable(&schema.fields)?;
         let added = added(&sides, &schema)?;
-        let columns = names().map(|name| column("after", name).alias(name));
+        let columns = names().map(|name| column("after", name));
         if kinds {
             added.project([lit("+I").alias("rowkind")].into_iter().chain(columns))?.build()?
         } else {
@@ -449,21 +481,27 @@ pub(super) async fn incremental(
 
 /// Rows of `after` beyond the copies `before` has of them: equal rows are numbered on both sides.
 fn added(sides: &Sides<'_>, schema: &TableSchema) -> Result<LogicalPlanBuilder> {
+    let keys = |relation: &str| -> Box<dyn Iterator<Item = Column> + '_> {
+        let relation = relation.to_string();
+        Box::new(schema.fields.iter().map(move |field| match types::has_map(field.data_type()) {
+            true => Column::new(Some(relation.as_str()), compared_name(field)),
+            false => Column::new(Some(relation.as_str()), &field.name),
+        }))
+    };
     let numbered = |pin: &Arc<Pin>, name: &'static str| -> Result<LogicalPlanBuilder> {
-        let columns: Vec<Expr> = schema.fields.iter().map(|f| column(name, &f.name)).collect();
-        let number = row_number().partition_by(columns.clone()).build()?;
-        let plan = side(sides, pin, name)?.window([number.alias("__copy")])?;
-        Ok(plan.project(columns.into_iter().chain([col("__copy")]))?.alias(name)?)
+        let columns = || schema.fields.iter().map(|field| column(name, &field.name));
+        let maps = schema.fields.iter().filter(|field| types::has_map(field.data_type()));
+        let forms = maps.map(|field| compared(name, field));
+        let plan = side(sides, pin, name)?.project(columns().chain(forms))?.alias(name)?;
+        let number = row_number().partition_by(keys(name).map(Expr::Column).collect()).build()?;
+        Ok(plan.window([number.alias("__copy")])?.alias(name)?)
     };
-    let keys = |relation: &str| -> Vec<Column> {
-        let names = schema.fields.iter().map(|f| f.name.as_str()).chain(["__copy"]);
-        names.map(|name| Column::new(Some(relation), name)).collect()
-    };
+    let all_keys = |relation: &str| keys(relation).chain([Column::new(Some(relation), "__copy")]).collect::<Vec<_>>();
     let right = numbered(&sides.before, "before")?.build()?;
     Ok(numbered(&sides.after, "after")?.join_detailed(
         right,
         JoinType::LeftAnti,
-        (keys("after"), keys("before")),
+        (all_keys("after"), all_keys("before")),
         None,
         NullEquality::NullEqualsNull,
     )?)

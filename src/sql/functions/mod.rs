@@ -1,7 +1,6 @@
 //! Table functions: changes between snapshots, row accounting. Their calls are found in a statement's tree and become
 //! relations of that statement, so that what they need from storage is awaited, never blocked on.
 
-mod changed_columns;
 mod changes;
 mod diff;
 mod row_accounting;
