@@ -27,7 +27,7 @@ use super::spread::{Cutting, items};
 use super::view::LakeView;
 use crate::error::{Error, ErrorKind, Result};
 use crate::read::{ReadColumn, SectionHandle, check_rules};
-use crate::scan::{ScanPlan, ScanRequest};
+use crate::scan::{FileRead, ScanPlan, ScanRequest, Stage, Stages};
 use crate::snapshot::{Pin, PinRequest, Table};
 
 /// A pinned table as DataFusion's table provider. Immutable and cheap to clone: all scans of it read one snapshot.
@@ -111,6 +111,25 @@ impl LakeTable {
         pushdown(&self.pin, filter)
     }
 
+    /// Reports every file as left out: for an explanation of a query that was found to need no row of the table, so that
+    /// no scan of it is left to report.
+    ///
+    /// # Errors
+    /// As a scan.
+    pub async fn report_unread(&self, session: &dyn Session, rule: &str) -> Result<()> {
+        let started = Instant::now();
+        let mut plan = self.plan_files(session, &[], &[], None).await?;
+        for decision in plan.decisions.iter_mut().filter(|decision| decision.kept) {
+            decision.kept = false;
+            decision.section = None;
+            decision.read = FileRead::Dropped(Stage::Limit);
+            decision.rule = rule.to_string();
+        }
+        plan.stages = Stages { by_limit: plan.stages.kept_files, ..plan.stages }.without_kept();
+        self.report(&plan, started);
+        Ok(())
+    }
+
     /// Plans the files of a scan and reports it.
     async fn plan(
         &self,
@@ -120,6 +139,18 @@ impl LakeTable {
         limit: Option<usize>,
     ) -> Result<Arc<ScanPlan>> {
         let started = Instant::now();
+        let plan = self.plan_files(session, columns, filters, limit).await?;
+        self.report(&plan, started);
+        Ok(Arc::new(plan))
+    }
+
+    async fn plan_files(
+        &self,
+        session: &dyn Session,
+        columns: &[usize],
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<ScanPlan> {
         let named = |error: Error| error.with_context("table", self.pin.table.name());
         let without = match &self.compared {
             Some(compared) => Some(compared.common(&self.env.scan).await.map_err(named)?),
@@ -135,7 +166,10 @@ impl LakeTable {
             progress: self.log.as_ref().map(|log| Arc::clone(log.progress())).unwrap_or_default(),
             without,
         };
-        let plan = crate::scan::plan(&self.pin, &request, &self.env.scan).await.map_err(named)?;
+        crate::scan::plan(&self.pin, &request, &self.env.scan).await.map_err(named)
+    }
+
+    fn report(&self, plan: &ScanPlan, started: Instant) {
         if let Some(log) = &self.log {
             log.push(ScanReport {
                 pin: Arc::clone(&self.pin),
@@ -146,7 +180,6 @@ impl LakeTable {
                 planning: started.elapsed(),
             });
         }
-        Ok(Arc::new(plan))
     }
 
     /// The plan node of one scan.

@@ -154,7 +154,8 @@ impl PlannedFile {
     pub fn rows_after_vector(&self) -> Option<u64> {
         match &self.deletion {
             None => Some(self.physical_rows()),
-            Some(deletion) => self.physical_rows().checked_sub(deletion.cardinality?),
+            // no writer keeps a vector that names no row: who says so has not counted
+            Some(deletion) => self.physical_rows().checked_sub(deletion.cardinality.filter(|rows| *rows > 0)?),
         }
     }
 }
@@ -349,6 +350,13 @@ pub struct Stages {
     pub kept_partitions: u64,
     /// Sections by class: raw, kind-only, select, combine.
     pub sections: [u64; 4],
+}
+
+impl Stages {
+    /// The same with no file kept.
+    pub(crate) fn without_kept(self) -> Self {
+        Self { kept_files: 0, kept_rows: 0, kept_bytes: 0, kept_partitions: 0, sections: [0; 4], ..self }
+    }
 }
 
 /// What is read, decided from metadata alone.

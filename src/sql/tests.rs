@@ -7,6 +7,7 @@ mod one_pin;
 mod pins;
 mod refusals;
 mod system_tables;
+mod unread;
 mod views;
 
 use std::collections::BTreeMap;

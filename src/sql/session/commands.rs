@@ -120,7 +120,14 @@ impl Session {
         let Planned::Query(plan) = self.plan(&run, statement).await? else {
             return Err(Error::invalid("EXPLAIN FILES takes a query").with_code("Syntax"));
         };
-        run.state.create_physical_plan(&plan).await?;
+        let optimized = run.state.optimize(&plan)?;
+        run.state.query_planner().create_physical_plan(&optimized, &run.state).await?;
+        // a scan that was folded away reports nothing, and an empty answer would not tell why
+        for table in explain_files::unread(&plan, &optimized)? {
+            if let Some(table) = table.downcast_ref::<LakeTable>() {
+                table.report_unread(&run.state, explain_files::UNREAD).await?;
+            }
+        }
         let batch = explain_files::rows(&run.statement.log().reports(), run.statement.zone())?;
         Ok(rows(batch, run.lines(false), run.notices()))
     }

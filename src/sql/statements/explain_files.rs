@@ -4,6 +4,10 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
+use datafusion::catalog::TableProvider;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::datasource::source_as_provider;
+use datafusion::logical_expr::LogicalPlan;
 
 use crate::error::{Error, Result};
 use crate::query::ScanReport;
@@ -79,6 +83,39 @@ pub(crate) fn rows(reports: &[ScanReport], zone: &SessionZone) -> Result<RecordB
         }
     }
     cells::batch(&schema(), &rows)
+}
+
+/// Why no file of a table is read whose scan the optimizer took out.
+pub(crate) const UNREAD: &str =
+    "the query needs no row of this table: its conditions exclude each other, or it asks for no row";
+
+/// The tables of a query that its optimized plan no longer reads, each once.
+pub(crate) fn unread(plan: &LogicalPlan, optimized: &LogicalPlan) -> Result<Vec<Arc<dyn TableProvider>>> {
+    let same = |one: &Arc<dyn TableProvider>, other: &Arc<dyn TableProvider>| Arc::ptr_eq(one, other);
+    let (mut all, mut read) = (Vec::new(), Vec::new());
+    collect(plan, &mut all)?;
+    collect(optimized, &mut read)?;
+    let mut unread: Vec<Arc<dyn TableProvider>> = Vec::new();
+    for table in all {
+        if !read.iter().chain(&unread).any(|known| same(known, &table)) {
+            unread.push(table);
+        }
+    }
+    Ok(unread)
+}
+
+/// The tables that a plan, the subqueries and the views in it read.
+fn collect(plan: &LogicalPlan, tables: &mut Vec<Arc<dyn TableProvider>>) -> Result<()> {
+    plan.apply_with_subqueries(|node| {
+        if let LogicalPlan::TableScan(scan) = node {
+            match scan.source.get_logical_plan() {
+                Some(view) => collect(&view, tables)?,
+                None => tables.extend(source_as_provider(&scan.source)),
+            }
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok(())
 }
 
 /// The table a file belongs to, as SQL names it: the branch that completes another is one of its own.
