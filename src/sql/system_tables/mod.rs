@@ -20,7 +20,7 @@ mod statistics;
 mod table_indexes;
 mod tags;
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
@@ -34,7 +34,7 @@ use super::selector::Selection;
 use super::statement::Statement;
 use crate::error::{Error, Result};
 use crate::query::{PoolBudget, QueryEnv};
-use crate::snapshot::{Fingerprint, Pin, SessionZone, Table};
+use crate::snapshot::{Fingerprint, Pin, Readable, SessionZone, Table};
 
 pub(crate) use global::{GLOBAL_DATABASE, is_global, provider as global, tables as global_tables};
 
@@ -49,6 +49,8 @@ pub(crate) struct Source {
     /// What the session pins of the table, where its row is to be marked.
     pinned: Vec<Fingerprint>,
     pool: Arc<dyn MemoryPool>,
+    /// Weak: the statement keeps the tables it resolved.
+    statement: Weak<Statement>,
 }
 
 impl Source {
@@ -71,6 +73,13 @@ impl Source {
     /// Rows that were [marked](Self::mark), as a batch.
     fn marked(&self, schema: SchemaRef, rows: &[Vec<Cell>]) -> Result<RecordBatch> {
         cells::batch(&with_mark(schema, !self.pinned.is_empty()), rows)
+    }
+
+    /// Says which of some files cannot be read.
+    fn notice_unreadable<T>(&self, files: &Readable<T>, what: &str) {
+        if let (Some(complaint), Some(statement)) = (files.complaint(what), self.statement.upgrade()) {
+            statement.notice(format!("{}: {complaint}", self.table.name()));
+        }
     }
 
     /// An instant as wall clock of the session.
@@ -215,7 +224,7 @@ fn always_now(table: &Table, name: &str) -> Error {
 }
 
 /// What rows are made from.
-fn source(statement: &Statement, table: &Arc<Table>, pin: Option<Arc<Pin>>) -> Source {
+fn source(statement: &Arc<Statement>, table: &Arc<Table>, pin: Option<Arc<Pin>>) -> Source {
     Source {
         table: Arc::clone(table),
         pin,
@@ -223,6 +232,7 @@ fn source(statement: &Statement, table: &Arc<Table>, pin: Option<Arc<Pin>>) -> S
         env: Arc::clone(statement.env()),
         pinned: Vec::new(),
         pool: statement.memory_pool(),
+        statement: Arc::downgrade(statement),
     }
 }
 

@@ -132,3 +132,29 @@ async fn partitions_are_shown_at_the_version_in_a_name() {
         assert_eq!(rows(&session, &format!("SHOW PARTITIONS {name}")).await.len(), count, "{name}");
     }
 }
+
+#[tokio::test]
+async fn a_broken_tag_or_consumer_hides_no_other() {
+    let (dir, table) = three_snapshots();
+    for (name, id) in [("a", 1), ("b", 2), ("c", 3)] {
+        table.tag(name, id).unwrap();
+    }
+    let root = dir.path().join("pay.db/t");
+    std::fs::write(root.join("tag/tag-b"), "{\"version\": 4}").unwrap();
+    std::fs::create_dir_all(root.join("consumer")).unwrap();
+    std::fs::write(root.join("consumer/consumer-x"), "{\"nextSnapshot\": 2}").unwrap();
+    std::fs::write(root.join("consumer/consumer-y"), "").unwrap();
+    let session = session_of(&dir).await;
+    for (sql, rows, what) in [
+        ("SELECT tag_name, snapshot_id FROM t$tags", vec!["a,1", "b,NULL", "c,3"], "tag 'b' cannot be read"),
+        ("SELECT * FROM t$consumers", vec!["x,2", "y,NULL"], "consumer 'y' cannot be read"),
+    ] {
+        assert_eq!(super::rows(&session, sql).await, rows, "{sql}");
+        let notices = session.run_one(sql).await.unwrap().notices.join("; ");
+        assert!(notices.contains(what) && notices.contains("pay.t"), "{sql}: {notices}");
+    }
+    // the marks of a pin stand in a column of their own
+    super::rows(&session, "PIN TABLE t AT (VERSION => 3)").await;
+    let marked = super::rows(&session, "SELECT tag_name, pinned FROM t$tags").await;
+    assert_eq!(marked, ["a,false", "b,false", "c,true"]);
+}
