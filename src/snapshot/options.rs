@@ -114,7 +114,7 @@ impl Given {
             return Ok(request.clone());
         }
         if self.file_creation {
-            return Err(refuse_file_creation());
+            return Err(refuse_file_creation("scan.file-creation-time-millis"));
         }
         if let Some((_, request)) = self.positions.into_iter().next() {
             return Ok(request);
@@ -157,12 +157,8 @@ fn contradiction(first: &str, second: &str) -> Error {
 }
 
 /// A mode whose result is only some of the files: a partial state that looks like a whole one.
-pub(super) fn refuse_file_creation() -> Error {
-    refused(
-        "scan.file-creation-time-millis",
-        "reading only the files made since a time gives part of a table",
-        "from-file-creation-time",
-    )
+pub(super) fn refuse_file_creation(option: &str) -> Error {
+    refused(option, "reading only the files made since a time gives part of a table", "from-file-creation-time")
 }
 
 fn refused(option: &str, why: &str, mode: &str) -> Error {

@@ -409,12 +409,14 @@ impl Traveller<'_> {
                     Some(after) if after.id.0 == snapshot.id.0 + 1 => {
                         Ok(Chosen::of(after, PinRequest::FromCreationTimestamp(millis)))
                     }
-                    _ => Err(refuse_file_creation().with_context("table", self.table.name())),
+                    _ => {
+                        Err(refuse_file_creation("scan.creation-time-millis").with_context("table", self.table.name()))
+                    }
                 };
             }
             after = Some(snapshot);
         }
-        Err(refuse_file_creation().with_context("table", self.table.name()))
+        Err(refuse_file_creation("scan.creation-time-millis").with_context("table", self.table.name()))
     }
 
     async fn no_snapshot(&self) -> Error {

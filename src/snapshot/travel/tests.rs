@@ -269,7 +269,9 @@ async fn creation_timestamp_takes_the_first_snapshot_at_or_after_it() {
     assert_eq!(bed.id(from(T0 + 1001)).await.unwrap(), 2);
     assert_eq!(bed.id(from(T0 + 2000)).await.unwrap(), 2);
     for at in [T0, T0 + 99_000] {
-        assert_eq!(bed.id(from(at)).await.unwrap_err().code(), "UnsupportedOption");
+        let error = bed.id(from(at)).await.unwrap_err();
+        assert_eq!(error.code(), "UnsupportedOption");
+        assert!(error.context().contains(&("option", "scan.creation-time-millis".to_string())), "{error}");
     }
 }
 
