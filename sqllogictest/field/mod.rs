@@ -5,6 +5,7 @@ mod branch;
 mod bucket;
 mod changes;
 mod count;
+mod counts_told;
 mod edit;
 mod engine;
 mod examples;
@@ -41,6 +42,7 @@ pub fn register(tests: &mut Vec<Test>) {
     engine::register(tests);
     names::register(tests);
     bad_input::register(tests);
+    counts_told::register(tests);
     faults::register(tests);
     fuzz::register(tests);
     examples::register(tests);

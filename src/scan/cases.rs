@@ -16,7 +16,8 @@ use super::{ChangeRange, CommonFiles, ScanEnv, ScanKind, ScanPlan, ScanRequest, 
 use crate::error::Result;
 use crate::snapshot::{Pin, PinRequest, Table, TableIdent};
 use crate::spec::index_manifest::{decode_index_manifest, encode_index_manifest};
-use crate::spec::{Datum, SnapshotId};
+use crate::spec::manifest::encode_manifest_list;
+use crate::spec::{Datum, Snapshot, SnapshotId};
 use crate::storage::Storage;
 use crate::testing::builder::{FileSpec, SchemaChange, TableBuilder, TableSpec};
 
@@ -272,6 +273,7 @@ async fn the_changelog_of_an_overwrite_is_left_out() {
         let mut json: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
         json["commitKind"] = kind.into();
         json["changelogManifestList"] = snapshot.delta_manifest_list.as_str().into();
+        json["changelogRecordCount"] = 1.into();
         std::fs::write(&path, json.to_string()).unwrap();
         let request = ScanRequest { kind: ScanKind::Changelog(range), ..ScanRequest::default() };
         assert_eq!(count(&fixture.plan(request).await), files, "{kind}");
@@ -493,6 +495,30 @@ async fn manifests_are_pruned_by_partition_read_once_and_explained_in_full() {
     let explained = plan(&pin, &ScanRequest { explain: true, ..request }, &env).await.unwrap();
     assert_eq!((explained.decisions.len(), explained.stages.by_partition), (10, 8));
     assert!(explained.decisions.iter().all(|d| d.kept || d.rule == "partition does not meet day >= 8"));
+}
+
+#[tokio::test]
+async fn lists_without_sizes_prune_manifests_unless_they_could_have_been_longer() {
+    let mut fixture = Fixture::new(TableSpec::new(&[("id", "INT"), ("day", "INT")]).partitioned_by(&["day"]));
+    for day in 0..10 {
+        fixture.table.append(&[json!({"id": 1, "day": day})]).unwrap();
+    }
+    let file = fixture.table.root().join("snapshot/snapshot-10");
+    let mut snapshot = Snapshot::from_json(&std::fs::read(&file).unwrap()).unwrap();
+    (snapshot.base_manifest_list_size, snapshot.delta_manifest_list_size) = (None, None);
+    std::fs::write(&file, snapshot.to_json()).unwrap();
+    let request = ScanRequest { filters: vec![col("day").lt(lit(2))], ..ScanRequest::default() };
+    let found = fixture.plan(request.clone()).await;
+    assert_eq!((count(&found), found.stages.manifests, found.stages.manifests_pruned), (2, 10, 8));
+    // nothing behind the header: the rows of before are missing
+    let list = fixture.table.root().join("manifest").join(&snapshot.base_manifest_list);
+    std::fs::write(&list, encode_manifest_list(&[]).unwrap()).unwrap();
+    let error = fixture.try_plan(request.clone()).await.unwrap_err();
+    assert_eq!(error.code(), "ManifestIncomplete", "{error}");
+    // where nobody counts rows, nobody can tell
+    (snapshot.total_record_count, snapshot.delta_record_count) = (None, None);
+    std::fs::write(&file, snapshot.to_json()).unwrap();
+    assert_eq!(fixture.plan(request).await.stages.manifests_pruned, 1);
 }
 
 /// Twenty keys, each in a manifest of its own.

@@ -12,12 +12,14 @@ use crate::snapshot::{Pin, Table};
 use crate::spec::{CommitKind, Snapshot, SnapshotId};
 
 /// A manifest list of changes and the snapshot it belongs to.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) struct ChangeList {
-    pub(crate) snapshot: SnapshotId,
+    pub(crate) snapshot: Arc<Snapshot>,
     pub(crate) list: String,
     /// Its bytes, where the snapshot says so.
-    pub(crate) size: Option<u64>,
+    pub(crate) bytes: Option<u64>,
+    /// Rows of the files it adds less those of the files it removes, where the snapshot says so.
+    pub(crate) rows: Option<i64>,
 }
 
 /// The lists of a range, oldest first.
@@ -50,15 +52,16 @@ pub(crate) async fn change_lists(pin: &Pin, kind: ScanKind) -> Result<Option<Vec
     while id < range.upto.0 {
         id += 1;
         let snapshot = snapshot_or_changelog(table, SnapshotId(id)).await?;
-        let (list, size) = if changelog {
+        let (list, bytes, rows) = if changelog {
             let list = snapshot.changelog_manifest_list.clone();
-            (list.filter(|_| snapshot.commit_kind != CommitKind::Overwrite), snapshot.changelog_manifest_list_size)
+            let list = list.filter(|_| snapshot.commit_kind != CommitKind::Overwrite);
+            (list, snapshot.changelog_manifest_list_size, snapshot.changelog_record_count)
         } else {
             let list = (snapshot.commit_kind == CommitKind::Append).then(|| snapshot.delta_manifest_list.clone());
-            (list, snapshot.delta_manifest_list_size)
+            (list, snapshot.delta_manifest_list_size, snapshot.delta_record_count)
         };
         if let Some(list) = list.filter(|list| !list.is_empty()) {
-            lists.push(ChangeList { snapshot: SnapshotId(id), list, size });
+            lists.push(ChangeList { snapshot, list, bytes, rows });
         }
     }
     Ok(Some(lists))

@@ -6,12 +6,13 @@ use bytes::Bytes;
 use futures::StreamExt;
 use futures::stream;
 
+use super::lists::{check_rows, manifests};
 use super::plan::ScanEnv;
 use super::progress::ScanProgress;
 use crate::error::{Error, Result};
 use crate::snapshot::{Pin, Table};
 use crate::spec::index_manifest::decode_index_manifest;
-use crate::spec::manifest::{check_size, decode_manifest, decode_manifest_list, live};
+use crate::spec::manifest::{ManifestList, check_size, decode_manifest, decode_whole_list, live};
 use crate::spec::{FileKind, IndexFileMeta, ManifestEntry, ManifestFileMeta, SimpleStats};
 use crate::storage::Location;
 use crate::storage::cache::ByteLimitedCache;
@@ -26,7 +27,7 @@ const DEFAULT_CACHE_BYTES: usize = 512 << 20;
 #[derive(Debug)]
 pub struct ManifestCache {
     manifests: ByteLimitedCache<(Location, u64), Manifest>,
-    lists: ByteLimitedCache<Location, Arc<[ManifestFileMeta]>>,
+    lists: ByteLimitedCache<Location, Arc<ManifestList>>,
     index_manifests: ByteLimitedCache<Location, Arc<[Arc<IndexFileMeta>]>>,
 }
 
@@ -49,19 +50,20 @@ impl ManifestCache {
         table: &Table,
         name: &str,
         told: Option<u64>,
-    ) -> Result<Arc<[ManifestFileMeta]>> {
+    ) -> Result<Arc<ManifestList>> {
         let location = table.manifest_location(name)?;
         self.lists
             .get_or_load(&location, || async {
                 let bytes = read_whole(pin, table, &location).await?;
                 check_size(told, bytes.len()).map_err(|error| error.with_context("file", &location))?;
                 let shown = location.to_string();
-                let metas = run_blocking(move || decode_manifest_list(&bytes, &shown)).await?;
-                let size = metas
+                let list = run_blocking(move || decode_whole_list(&bytes, &shown)).await?;
+                let size = list
+                    .manifests
                     .iter()
                     .map(|meta| size_of_val(meta) + meta.file_name.len() + stats_bytes(&meta.partition_stats))
                     .sum();
-                Ok((metas.into(), size))
+                Ok((Arc::new(list), size))
             })
             .await
     }
@@ -79,6 +81,9 @@ impl ManifestCache {
                 let bytes = read_whole(pin, table, &location).await?;
                 let shown = location.to_string();
                 let files = run_blocking(move || decode_index_manifest(&bytes, &shown)).await?;
+                for file in &files {
+                    file.check_vectors().map_err(|error| error.with_context("file", &location))?;
+                }
                 let range = |file: &IndexFileMeta| {
                     file.deletion_vectors
                         .iter()
@@ -117,19 +122,6 @@ async fn read_whole(pin: &Pin, table: &Table, location: &Location) -> Result<Byt
         Some(bytes) => Ok(bytes),
         None => Err(pin.missing_file(location).await),
     }
-}
-
-/// The manifests of the pinned snapshot: base, then delta.
-///
-/// # Errors
-/// A list that is gone or damaged.
-pub async fn manifests(pin: &Pin, env: &ScanEnv) -> Result<Vec<ManifestFileMeta>> {
-    let Some(snapshot) = &pin.snapshot else { return Ok(Vec::new()) };
-    let (base, delta) = futures::try_join!(
-        env.cache.list(pin, &pin.table, &snapshot.base_manifest_list, snapshot.base_manifest_list_size),
-        env.cache.list(pin, &pin.table, &snapshot.delta_manifest_list, snapshot.delta_manifest_list_size)
-    )?;
-    Ok(base.iter().chain(delta.iter()).cloned().collect())
 }
 
 /// The live files of the pinned snapshot: all of them, whatever a read would see of them.
@@ -255,32 +247,6 @@ fn entry_bytes(entry: &ManifestEntry) -> usize {
 /// The live files of some manifests.
 pub(crate) fn fold(manifests: &[Manifest]) -> Vec<Arc<ManifestEntry>> {
     live(manifests.iter().flat_map(|manifest| manifest.iter())).into_iter().map(Arc::clone).collect()
-}
-
-/// Whether all manifests of a pin name as many rows as its snapshot counts. Old writers do not say how long the lists
-/// are, so that one cut between two blocks looks whole.
-pub(crate) fn check_rows(pin: &Pin, manifests: &[Manifest]) -> Result<()> {
-    let Some(snapshot) = &pin.snapshot else { return Ok(()) };
-    let sizes_are_told = snapshot.base_manifest_list_size.is_some() && snapshot.delta_manifest_list_size.is_some();
-    let (false, Some(told)) = (sizes_are_told, snapshot.total_record_count) else { return Ok(()) };
-    let found = net_rows(manifests);
-    if found == told {
-        return Ok(());
-    }
-    Err(Error::corrupt(format!("the manifests name files of {found} rows where the snapshot counts {told}"))
-        .with_code("ManifestIncomplete")
-        .with_context("table", pin.table.name())
-        .with_context("snapshot", snapshot.id)
-        .with_context("file", format!("{}, {}", snapshot.base_manifest_list, snapshot.delta_manifest_list))
-        .with_hint("a manifest list is cut or was replaced: restore it, or read another snapshot"))
-}
-
-/// Rows of all files added less those of all removed, which is how writers count them.
-fn net_rows(manifests: &[Manifest]) -> i64 {
-    manifests.iter().flat_map(|manifest| manifest.iter()).fold(0i64, |rows, entry| match entry.kind {
-        FileKind::Add => rows.saturating_add(entry.file.row_count),
-        FileKind::Delete => rows.saturating_sub(entry.file.row_count),
-    })
 }
 
 /// The entries that add a file.

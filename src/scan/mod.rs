@@ -18,6 +18,7 @@ mod finish;
 mod incremental;
 mod index;
 mod judge;
+mod lists;
 mod live;
 mod manifests;
 mod partitions;
@@ -33,7 +34,8 @@ mod vectors;
 
 pub use common::CommonFiles;
 pub use filters::exact_filters;
-pub use manifests::{ManifestCache, index_files, live_files, manifests};
+pub use lists::manifests;
+pub use manifests::{ManifestCache, index_files, live_files};
 pub use plan::{
     ChangeRange, DeletionFile, FileDecision, FileRead, PlannedFile, ScanEnv, ScanKind, ScanPlan, ScanRequest, Section,
     SectionClass, Stage, Stages, Unit,

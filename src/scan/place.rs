@@ -36,7 +36,7 @@ impl<'a> Places<'a> {
             return self.table.storage().resolve(path).await;
         }
         let folder = self.bucket_folder(entry.bucket, number, partition)?;
-        Ok((Arc::clone(self.table.storage()), folder.join(&entry.file.file_name)?))
+        Ok((Arc::clone(self.table.storage()), folder.join_named(&entry.file.file_name)?))
     }
 
     /// An index file that holds a deletion vector.
@@ -52,14 +52,13 @@ impl<'a> Places<'a> {
             Some(path) => self.table.storage().resolve(path).await?,
             None if self.options.index_file_in_data_file_dir => (
                 Arc::clone(self.table.storage()),
-                self.bucket_folder(bucket, number, partition)?.join(&index.file_name)?,
+                self.bucket_folder(bucket, number, partition)?.join_named(&index.file_name)?,
             ),
             None => (Arc::clone(self.table.storage()), self.table.index_location(&index.file_name)?),
         };
         let cardinality = match place.range.cardinality {
             Some(count) => Some(u64::try_from(count).map_err(|_| {
-                Error::corrupt(format!("a deletion vector of {count} rows"))
-                    .with_context("file", &place.range.data_file_name)
+                Error::corrupt(format!("the deletion vector of '{}' has {count} rows", place.range.data_file_name))
             })?),
             None => None,
         };
@@ -81,7 +80,14 @@ impl<'a> Places<'a> {
             .collect();
         let mut folder = self.table.root().clone();
         if let Some(directory) = &self.options.data_file_path_directory {
-            folder = folder.join(directory)?;
+            // as Hadoop's paths, which know no empty segment
+            let directory: Vec<&str> = directory.split('/').filter(|segment| !segment.is_empty()).collect();
+            folder = folder.join(&directory.join("/")).map_err(|error| {
+                error
+                    .with_context("table", self.table.name())
+                    .with_context("option", "data-file.path-directory")
+                    .with_hint("set the option to the folder below the table that its data files are in")
+            })?;
         }
         folder = folder.join(&partition_dir(&names, partition, &types, self.options)?)?.join(&bucket_dir(bucket))?;
         self.buckets.insert((number, bucket.0), folder.clone());

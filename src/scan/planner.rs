@@ -13,15 +13,16 @@ use super::evolution::{self, Wanted};
 use super::filters::{Conjunct, Filters, Reach};
 use super::incremental::ChangeList;
 use super::index::{ask, index_predicate};
+use super::lists::{Named, Origins, check_changes, check_rows, named, named_by};
 use super::live::{KeyLayout, Live};
-use super::manifests::{Manifest, added, check_rows, fold, manifests, read_manifests};
+use super::manifests::{Manifest, added, fold, read_manifests};
 use super::partitions::{PartitionId, Partitions, evaluate, evaluate_all};
 use super::place::Places;
 use super::plan::{PlannedFile, ScanEnv, ScanKind, ScanRequest, Section, SectionClass, Stage, Stages, Unit};
 use super::ranges::ManifestFilter;
 use super::sections::{Draft, MergeFacts, cut, join_neighbours};
-use super::vectors::Vectors;
-use crate::error::{Error, Result};
+use super::vectors::{Vectors, in_index_manifest};
+use crate::error::{Error, ErrorKind, Result};
 use crate::snapshot::{Pin, Table};
 use crate::spec::file_index::{IndexPredicate, IndexVerdict};
 use crate::spec::{Bucket, Datum, ManifestEntry, ManifestFileMeta, SchemaId, SnapshotId, TableSchema};
@@ -51,6 +52,7 @@ pub(crate) struct Planner<'a> {
     pub(super) stages: Stages,
     pub(super) notices: Vec<String>,
     pub(super) units: Vec<Unit>,
+    origins: Origins,
     /// Files considered, with the section of those kept.
     pub(super) considered: Vec<Considered>,
 }
@@ -100,6 +102,7 @@ impl<'a> Planner<'a> {
             stages: Stages::default(),
             notices: Vec::new(),
             units: Vec::new(),
+            origins: Origins::default(),
             considered: Vec::new(),
         })
     }
@@ -192,48 +195,43 @@ impl<'a> Planner<'a> {
         if pin.snapshot.is_none() {
             return Ok(Vec::new());
         }
-        let metas = manifests(pin, self.env).await?;
+        let named = named(pin, self.env).await?;
         self.stages.manifest_lists += 2;
-        let all = metas.len();
-        let manifests = self.read_metas(pin, table, metas).await?;
+        let all = named.metas.len();
+        let manifests = self.read_metas(pin, table, named).await?;
         if manifests.len() == all {
             check_rows(pin, &manifests)?;
         }
-        fold(&manifests)
-            .into_iter()
-            .map(|entry| self.enter(entry, None))
-            .collect::<Result<Vec<Live>>>()
-            .map_err(|error| error.with_context("table", table.name()))
+        fold(&manifests).into_iter().map(|entry| self.enter(entry, None, table)).collect()
     }
 
     /// Reads the files that lists of changes add.
     async fn changed_files(&mut self, pin: &Arc<Pin>, table: &Arc<Table>, lists: &[ChangeList]) -> Result<Vec<Live>> {
         let mut live = Vec::new();
         for change in lists {
-            let metas = self.env.cache.list(pin, table, &change.list, change.size).await?;
+            let named = named_by(change, pin, table, self.env).await?;
             self.stages.manifest_lists += 1;
-            let manifests = self.read_metas(pin, table, metas.to_vec()).await?;
+            let all = named.metas.len();
+            let manifests = self.read_metas(pin, table, named).await?;
+            if manifests.len() == all {
+                check_changes(change, &manifests, table)?;
+            }
             for entry in added(&manifests) {
-                live.push(self.enter(Arc::clone(entry), Some(change.snapshot))?);
+                live.push(self.enter(Arc::clone(entry), Some(change.snapshot.id), table)?);
             }
         }
         Ok(live)
     }
 
-    fn enter(&mut self, entry: Arc<ManifestEntry>, snapshot: Option<SnapshotId>) -> Result<Live> {
-        let partition = self
-            .partitions
-            .intern(&entry.partition)
-            .map_err(|error| error.with_context("file", &entry.file.file_name))?;
-        Ok(Live::new(entry, partition, snapshot))
+    fn enter(&mut self, entry: Arc<ManifestEntry>, snapshot: Option<SnapshotId>, table: &Table) -> Result<Live> {
+        match self.partitions.intern(&entry.partition) {
+            Ok(partition) => Ok(Live::new(entry, partition, snapshot)),
+            Err(error) => Err(self.origins.blame(error, &entry, table)),
+        }
     }
 
-    async fn read_metas(
-        &mut self,
-        pin: &Arc<Pin>,
-        table: &Arc<Table>,
-        metas: Vec<ManifestFileMeta>,
-    ) -> Result<Vec<Manifest>> {
+    async fn read_metas(&mut self, pin: &Arc<Pin>, table: &Arc<Table>, named: Named) -> Result<Vec<Manifest>> {
+        let Named { metas, all_needed } = named;
         self.stages.manifests += metas.len() as u64;
         let buckets = if self.alone { self.wanted_buckets(pin, table, &metas).await? } else { None };
         let mut filter =
@@ -241,7 +239,7 @@ impl<'a> Planner<'a> {
         if !self.alone {
             filter = filter.of_all_partitions();
         }
-        let wanted = filter.keep(&metas, &self.partitions)?;
+        let wanted = if all_needed { vec![true; metas.len()] } else { filter.keep(&metas, &self.partitions)? };
         let pruned = wanted.iter().filter(|keep| !**keep).count() as u64;
         self.stages.manifests_pruned += pruned;
         // an explanation names every file, those of manifests left out too
@@ -250,8 +248,10 @@ impl<'a> Planner<'a> {
         } else {
             metas.into_iter().zip(wanted).filter_map(|(meta, keep)| keep.then_some(meta)).collect()
         };
+        let names = metas.iter().map(|meta| meta.file_name.clone()).collect();
         let read =
             read_manifests(pin, table, metas, &self.env.cache, self.env.concurrency, &self.request.progress).await?;
+        self.origins.add(names, &read.manifests);
         self.stages.manifests_cached += read.cached;
         self.stages.entries += read.manifests.iter().map(|manifest| manifest.len() as u64).sum::<u64>();
         Ok(read.manifests)
@@ -380,9 +380,12 @@ impl<'a> Planner<'a> {
                 Entry::Occupied(known) => Ok(known.into_mut()),
                 Entry::Vacant(slot) => KeyLayout::try_new(schema, &self.schema).map(|layout| slot.insert(layout)),
             };
-            let keys = found.and_then(|layout| layout.range(&file.entry)).map_err(|error| {
-                error.with_context("table", table.name()).with_context("file", &file.entry.file.file_name)
-            });
+            let keys = found
+                .map_err(|error| error.with_context("file", &file.entry.file.file_name))
+                .and_then(|layout| {
+                    layout.range(&file.entry).map_err(|error| self.origins.blame(error, &file.entry, table))
+                })
+                .map_err(|error| error.with_context("table", table.name()));
             match keys {
                 Ok(keys) => file.keys = keys,
                 // a file that is not read cannot fail the plan
@@ -578,10 +581,17 @@ impl<'a> Planner<'a> {
             let partition = self.partitions.values(file.partition);
             let schema = file.schema.as_ref().ok_or_else(|| Error::internal("a file's schema was not loaded"))?;
             let entry = &file.entry;
-            let (storage, location) = places.data_file(entry, file.partition, &partition).await?;
+            let place = places.data_file(entry, file.partition, &partition).await;
+            let (storage, location) = place.map_err(|error| match error.kind() {
+                ErrorKind::Corrupt => self.origins.blame(error, entry, table),
+                _ => error,
+            })?;
             let vector = vectors.of(file.partition, entry.bucket.0, &entry.file.file_name);
             let deletion = match vector {
-                Some(vector) => Some(places.deletion_file(vector, entry.bucket, file.partition, &partition).await?),
+                Some(vector) => {
+                    let found = places.deletion_file(vector, entry.bucket, file.partition, &partition).await;
+                    Some(found.map_err(|error| in_index_manifest(error, &vector.index, pin))?)
+                }
                 None => None,
             };
             let found = PlannedFile {

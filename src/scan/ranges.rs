@@ -77,34 +77,33 @@ impl<'a> ManifestFilter<'a> {
         let mut keep: Vec<bool> = metas
             .iter()
             .map(|meta| {
-                within(self.bucket, meta.min_bucket, meta.max_bucket)
-                    && within(self.level, meta.min_level, meta.max_level)
-                    && self.may_hold_buckets(meta)
+                // what a list with impossible counts says of ranges is worth no more
+                meta.entry_count().is_none()
+                    || within(self.bucket, meta.min_bucket, meta.max_bucket)
+                        && within(self.level, meta.min_level, meta.max_level)
+                        && self.may_hold_buckets(meta)
             })
             .collect();
         if self.partition.is_empty() {
             return Ok(keep);
         }
-        let rows = |meta: &ManifestFileMeta| {
-            let entries = meta.num_added_files.checked_add(meta.num_deleted_files)?;
-            u64::try_from(entries).ok()
-        };
         let indices = self.schema.partition_indices()?;
         for pruner in &self.partition {
-            let mut table = BoundsTable::new(metas.iter().map(rows).collect());
+            let mut table = BoundsTable::new(metas.iter().map(ManifestFileMeta::entry_count).collect());
             for column in pruner.columns() {
                 let Some(position) = indices.iter().position(|index| index == column) else { continue };
                 let Some(field) = self.schema.fields.get(*column) else { continue };
                 let bounds = metas
                     .iter()
                     .map(|meta| {
-                        partition_bounds(&meta.partition_stats, position, partitions.types().len(), rows(meta), field)
+                        let (stats, rows) = (&meta.partition_stats, meta.entry_count());
+                        partition_bounds(stats, position, partitions.types().len(), rows, field)
                     })
                     .collect();
                 table.add(&field.name, &field.value_type().data_type, bounds);
             }
-            for (slot, may) in keep.iter_mut().zip(pruner.may_match(&table)) {
-                *slot &= may;
+            for ((slot, may), meta) in keep.iter_mut().zip(pruner.may_match(&table)).zip(metas) {
+                *slot &= may || meta.entry_count().is_none();
             }
         }
         Ok(keep)

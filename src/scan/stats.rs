@@ -84,7 +84,8 @@ pub(crate) fn partition_bounds(
 }
 
 fn rows_of(file: &DataFileMeta) -> Option<u64> {
-    u64::try_from(file.row_count).ok()
+    // a file without rows is not written: it is read, so that a wrong count shows
+    u64::try_from(file.row_count).ok().filter(|rows| *rows > 0)
 }
 
 /// Where a column's value statistics stand and how many columns have some.
@@ -137,6 +138,10 @@ fn settle(
     file_field: &DataField,
     field: &DataField,
 ) -> Bounds {
+    if nulls == Some(rows) && (!min.is_null() || !max.is_null()) {
+        // one of the two counts is wrong
+        return Bounds::unknown();
+    }
     if nulls == Some(rows) {
         // whatever the types: a null stays null
         return Bounds::all_null(rows);

@@ -7,13 +7,10 @@ use std::sync::Arc;
 use super::manifests::index_files;
 use super::partitions::{PartitionId, Partitions};
 use super::plan::ScanEnv;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::snapshot::Pin;
-use crate::spec::{DeletionVectorRange, FileKind, IndexFileMeta};
+use crate::spec::{DeletionVectorRange, IndexFileMeta};
 use crate::storage::Location;
-
-/// Index type of deletion vectors.
-const DELETION_VECTORS: &str = "DELETION_VECTORS";
 
 /// A vector: the index file that holds it and where in it.
 pub(crate) struct VectorPlace {
@@ -38,10 +35,13 @@ impl Vectors {
         let files = index_files(pin, env).await?;
         let mut vectors = Self::default();
         for index in files.iter() {
-            if index.kind != FileKind::Add || index.index_type != DELETION_VECTORS {
+            if !index.holds_vectors() {
                 continue;
             }
-            let partition = partitions.intern(&index.partition)?;
+            let partition = match partitions.intern(&index.partition) {
+                Ok(partition) => partition,
+                Err(error) => return Err(in_index_manifest(error, index, pin)),
+            };
             let bucket = vectors.places.entry((partition, index.bucket.0)).or_default();
             for range in index.deletion_vectors.iter().flatten() {
                 match bucket.entry(range.data_file_name.clone()) {
@@ -55,13 +55,26 @@ impl Vectors {
                         ))
                         .with_code("DeletionVectorAmbiguous")
                         .with_context("table", pin.table.name())
-                        .with_context("file", index_manifest(pin)?));
+                        .with_context("file", index_manifest(pin)?)
+                        .or_restore());
                     }
                 }
             }
         }
         Ok(vectors)
     }
+}
+
+/// An error about what the index manifest says of an index file.
+pub(crate) fn in_index_manifest(error: Error, index: &IndexFileMeta, pin: &Pin) -> Error {
+    if error.kind() != ErrorKind::Corrupt {
+        return error;
+    }
+    let error = match index_manifest(pin) {
+        Ok(location) => error.with_context("file", location),
+        Err(_) => error,
+    };
+    error.with_context("entry", &index.file_name).with_context("table", pin.table.name()).or_restore()
 }
 
 /// Where the index manifest of a pin lies.

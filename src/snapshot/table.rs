@@ -117,17 +117,17 @@ impl Table {
 
     /// A manifest, manifest list or index manifest by its bare name.
     pub fn manifest_location(&self, name: &str) -> Result<Location> {
-        self.root.join("manifest")?.join(name)
+        self.root.join("manifest")?.join_named(name)
     }
 
     /// An index file in `index/` by its bare name.
     pub fn index_location(&self, name: &str) -> Result<Location> {
-        self.root.join("index")?.join(name)
+        self.root.join("index")?.join_named(name)
     }
 
     /// A statistics file by its bare name.
     pub fn statistics_location(&self, name: &str) -> Result<Location> {
-        self.root.join("statistics")?.join(name)
+        self.root.join("statistics")?.join_named(name)
     }
 
     // ---- snapshots
@@ -250,6 +250,7 @@ impl Table {
         let file = self.numbered_snapshot(id.0)?;
         let read = read_json(&self.storage, &file, |bytes| {
             let snapshot = Snapshot::from_json(bytes)?;
+            snapshot.check_lists()?;
             if snapshot.id != id {
                 return Err(Error::corrupt(format!("the file of snapshot {id} holds snapshot {}", snapshot.id)));
             }

@@ -19,8 +19,8 @@ use super::file_index::{FileIndex, IndexOp, IndexPredicate, IndexVerdict};
 use super::hostile::{ENOUGH, cases, peak_of};
 use super::index_manifest::{decode_index_manifest, encode_index_manifest};
 use super::manifest::{
-    FileKind, FileSource, ManifestEntry, SimpleStats, decode_manifest, decode_manifest_list, encode_manifest,
-    encode_manifest_list,
+    FileKind, FileSource, ManifestEntry, SimpleStats, decode_manifest, decode_manifest_list, decode_whole_list,
+    encode_manifest, encode_manifest_list,
 };
 use super::partition_path::{bucket_dir, partition_dir};
 use super::schema::{SchemaId, TableSchema};
@@ -95,6 +95,39 @@ fn every_metadata_file_decodes_and_comes_back_from_our_own_writing() {
 }
 
 #[test]
+fn lists_of_every_snapshot_hold_the_rows_it_counts_and_do_not_look_cut() {
+    let (mut counted, mut without_sizes) = (0, 0);
+    for table in tables() {
+        let documents = children(&table.join("snapshot")).into_iter().chain(children(&table.join("changelog")));
+        for file in documents.filter(|file| name(file).contains("-")) {
+            let snapshot = Snapshot::from_json(&fs::read(&file).unwrap()).unwrap();
+            let lists = [
+                (Some(&snapshot.delta_manifest_list), snapshot.delta_record_count),
+                (snapshot.changelog_manifest_list.as_ref(), snapshot.changelog_record_count),
+            ];
+            without_sizes += usize::from(snapshot.delta_manifest_list_size.is_none());
+            for (list, told) in lists {
+                let (Some(list), Some(told)) = (list, told) else { continue };
+                // a changelog may outlive the lists of its snapshot
+                let Ok(bytes) = fs::read(table.join("manifest").join(list)) else { continue };
+                let list = decode_whole_list(&bytes, list).unwrap();
+                assert!(!list.may_be_cut || list.manifests.is_empty(), "{}", file.display());
+                let rows = list.manifests.iter().flat_map(|meta| {
+                    let bytes = fs::read(table.join("manifest").join(&meta.file_name)).unwrap();
+                    decode_manifest(&bytes, &meta.file_name).unwrap()
+                });
+                let net: i64 = rows
+                    .map(|entry| if entry.kind == FileKind::Add { entry.file.row_count } else { -entry.file.row_count })
+                    .sum();
+                assert_eq!(net, told, "{}", file.display());
+                counted += 1;
+            }
+        }
+    }
+    assert!(counted > 500 && without_sizes > 200, "{counted} lists, {without_sizes} snapshots without sizes");
+}
+
+#[test]
 fn data_files_lie_where_partition_and_bucket_say() {
     let mut found = 0;
     for table in tables() {
@@ -127,6 +160,7 @@ fn deletion_vectors_of_every_index_file_decode_and_come_back() {
     for table in tables() {
         for file in children(&table.join("manifest")).iter().filter(|file| name(file).starts_with("index-manifest")) {
             for index in decode_index_manifest(&fs::read(file).unwrap(), name(file)).unwrap() {
+                index.check_vectors().unwrap();
                 if index.index_type != "DELETION_VECTORS" {
                     continue;
                 }

@@ -6,7 +6,7 @@ use super::binary_row::BinaryRow;
 use super::manifest::{FileKind, check_version, file_kind, kind_number, row_of};
 use super::meta_file::{self, Element, Field, Kind, Row, Table, Value};
 use super::schema::Bucket;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// Where the deletion vector of one data file lies inside an index file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,6 +44,31 @@ pub struct IndexFileMeta {
     pub external_path: Option<String>,
     /// Global index: first row, last row, field id.
     pub global_index: Option<GlobalIndexMeta>,
+}
+
+impl IndexFileMeta {
+    /// Index type of deletion vectors.
+    pub const DELETION_VECTORS: &'static str = "DELETION_VECTORS";
+
+    /// Whether it is a live index file that holds deletion vectors.
+    pub fn holds_vectors(&self) -> bool {
+        self.kind == FileKind::Add && self.index_type == Self::DELETION_VECTORS
+    }
+
+    /// Refuses an index file with other deletion vectors than it counts: those that are not listed would be applied to
+    /// no file, and the rows they delete would come back.
+    pub fn check_vectors(&self) -> Result<()> {
+        let listed = self.deletion_vectors.as_ref().map_or(0, Vec::len);
+        if !self.holds_vectors() || i64::try_from(listed) == Ok(self.row_count) {
+            return Ok(());
+        }
+        Err(Error::corrupt(format!(
+            "the index manifest lists {listed} deletion vectors of index file '{}', which holds {}",
+            self.file_name, self.row_count
+        ))
+        .with_code("ManifestIncomplete")
+        .or_restore())
+    }
 }
 
 /// What an index manifest says of a global index; such indexes only accelerate.
@@ -107,7 +132,7 @@ const INDEX_MANIFEST: Table = Table {
 
 /// Decodes an index manifest (Avro of any codec, ORC or Parquet by its first bytes). `name` is the file, for errors.
 pub fn decode_index_manifest(bytes: &[u8], name: &str) -> Result<Vec<IndexFileMeta>> {
-    meta_file::decode(bytes, name, &INDEX_MANIFEST, index_file)
+    Ok(meta_file::decode(bytes, name, &INDEX_MANIFEST, index_file)?.rows)
 }
 
 /// An index manifest as an Avro file with codec zstandard.
@@ -231,6 +256,39 @@ mod tests {
         };
         let bytes = encode_index_manifest(&[file.clone(), plain.clone()]).unwrap();
         assert_eq!(decode_index_manifest(&bytes, "index-manifest-1").unwrap(), [file, plain]);
+    }
+
+    #[test]
+    fn vectors_are_counted() {
+        let index = |row_count, listed: Option<usize>| IndexFileMeta {
+            kind: FileKind::Add,
+            partition: BinaryRow::empty(),
+            bucket: Bucket(0),
+            index_type: IndexFileMeta::DELETION_VECTORS.to_string(),
+            file_name: "index-1".to_string(),
+            file_size: 49,
+            row_count,
+            deletion_vectors: listed.map(|count| {
+                let range = |number| DeletionVectorRange {
+                    data_file_name: format!("data-{number}.parquet"),
+                    offset: 1,
+                    length: 40,
+                    cardinality: None,
+                };
+                (0..count).map(range).collect()
+            }),
+            external_path: None,
+            global_index: None,
+        };
+        for (row_count, listed) in [(2, Some(2)), (0, Some(0)), (0, None)] {
+            index(row_count, listed).check_vectors().unwrap();
+        }
+        for (row_count, listed) in [(2, Some(1)), (2, None), (1, Some(2)), (-1, Some(0))] {
+            let error = index(row_count, listed).check_vectors().unwrap_err();
+            assert_eq!(error.code(), "ManifestIncomplete", "{row_count} {listed:?}");
+        }
+        // hashes are counted in another way
+        IndexFileMeta { index_type: "HASH".to_string(), ..index(7, None) }.check_vectors().unwrap();
     }
 
     #[test]

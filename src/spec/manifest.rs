@@ -7,7 +7,7 @@ use std::hash::{Hash, Hasher};
 mod codec;
 
 pub(super) use codec::{check_version, file_kind, kind_number, row_of};
-pub use codec::{decode_manifest, decode_manifest_list, encode_manifest, encode_manifest_list};
+pub use codec::{decode_manifest, decode_manifest_list, decode_whole_list, encode_manifest, encode_manifest_list};
 
 use super::binary_row::BinaryRow;
 use super::schema::{Bucket, SchemaId};
@@ -55,7 +55,22 @@ pub struct ManifestFileMeta {
     pub total_buckets: Option<i32>,
 }
 
+/// A manifest list as read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ManifestList {
+    /// In their order.
+    pub manifests: Vec<ManifestFileMeta>,
+    /// Whether the list may be the beginning of a longer one: an Avro file that ends between two blocks looks whole.
+    pub may_be_cut: bool,
+}
+
 impl ManifestFileMeta {
+    /// Number of entries; None where the counts cannot be those of a manifest, since no writer puts an empty one down.
+    pub fn entry_count(&self) -> Option<u64> {
+        let (added, deleted) = (u64::try_from(self.num_added_files).ok()?, u64::try_from(self.num_deleted_files).ok()?);
+        added.checked_add(deleted).filter(|count| *count > 0)
+    }
+
     /// Refuses a manifest with other entries than its list counts. An Avro file that ends between two blocks looks whole,
     /// and the files behind would be missing from every read.
     pub fn check_entries(&self, entries: &[ManifestEntry]) -> Result<()> {

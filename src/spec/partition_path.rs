@@ -11,9 +11,6 @@ use super::schema::Bucket;
 use super::text;
 use crate::error::{Error, Result};
 
-/// Bucket of rows that have not been given their bucket yet.
-const POSTPONE: Bucket = Bucket(-2);
-
 /// Escapes a partition name or value for a path: control characters and `" # % ' * / : = ? \ { } [ ] ^` become `%XX`.
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
@@ -92,7 +89,7 @@ fn parts<'n>(
 
 /// `bucket-N`, or `bucket-postpone`.
 pub fn bucket_dir(bucket: Bucket) -> String {
-    if bucket == POSTPONE { "bucket-postpone".to_string() } else { format!("bucket-{bucket}") }
+    if bucket == Bucket::POSTPONE { "bucket-postpone".to_string() } else { format!("bucket-{bucket}") }
 }
 
 /// Text of one partition value; None for null. The legacy form shows dates and times as the numbers behind them.

@@ -25,6 +25,11 @@ impl fmt::Display for SchemaId {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bucket(pub i32);
 
+impl Bucket {
+    /// Rows that wait for their bucket until they are compacted.
+    pub const POSTPONE: Self = Self(-2);
+}
+
 impl fmt::Display for Bucket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)

@@ -157,6 +157,21 @@ impl Snapshot {
         })
     }
 
+    /// Refuses a snapshot that leaves a name of its files empty. Files of `changelog/` may.
+    pub(crate) fn check_lists(&self) -> Result<()> {
+        let names = [
+            ("baseManifestList", Some(&self.base_manifest_list)),
+            ("deltaManifestList", Some(&self.delta_manifest_list)),
+            ("indexManifest", self.index_manifest.as_ref()),
+        ];
+        match names.into_iter().find(|(_, name)| name.is_some_and(|name| name.is_empty())) {
+            Some((key, _)) => {
+                Err(Error::corrupt(format!("the snapshot has an empty '{key}'")).with_context("key", key))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// The snapshot as a snapshot file; keys without value are left out.
     pub fn to_json(&self) -> String {
         let document = SnapshotDocument {

@@ -32,8 +32,10 @@ impl Tag {
     pub fn from_json(bytes: &[u8]) -> Result<Self> {
         let document = json::parse(bytes, TAG)?;
         let object = Object::new(&document, TAG)?;
+        let snapshot = Snapshot::from_object(&object)?;
+        snapshot.check_lists()?;
         Ok(Self {
-            snapshot: Snapshot::from_object(&object)?,
+            snapshot,
             create_time: object.get("tagCreateTime").map(|value| create_time(&object, value)).transpose()?,
             time_retained: object.get("tagTimeRetained").map(|value| time_retained(&object, value)).transpose()?,
         })

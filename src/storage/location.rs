@@ -46,6 +46,16 @@ impl Location {
         Self::try_new(&self.root, &joined)
     }
 
+    /// A file below this folder by the name that metadata has of it, which may be damaged.
+    pub fn join_named(&self, name: &str) -> Result<Self> {
+        let joined = self.join(name).ok().filter(|joined| joined != self);
+        joined.ok_or_else(|| {
+            Error::corrupt(format!("metadata names '{name}' in '{self}', which is no name of a file"))
+                .with_code("InvalidPath")
+                .with_hint("restore the metadata file that names it, or read a snapshot or tag that does not need it")
+        })
+    }
+
     /// The folder this lies in; None at the root of the store.
     pub fn parent(&self) -> Option<Self> {
         let (parent, _) = self.path.as_ref().rsplit_once('/')?;

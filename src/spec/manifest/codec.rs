@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use super::{DataFileMeta, FileKind, FileSource, ManifestEntry, ManifestFileMeta, SimpleStats};
+use super::{DataFileMeta, FileKind, FileSource, ManifestEntry, ManifestFileMeta, ManifestList, SimpleStats};
 use crate::error::{Error, Result};
 use crate::spec::binary_row::BinaryRow;
 use crate::spec::meta_file::{self, Field, Kind, Row, Table, Value};
@@ -79,14 +79,20 @@ const MANIFEST: Table = Table {
 
 /// Decodes a manifest list (Avro of any codec, ORC or Parquet by its first bytes). `name` is the file, for errors.
 pub fn decode_manifest_list(bytes: &[u8], name: &str) -> Result<Vec<ManifestFileMeta>> {
-    meta_file::decode(bytes, name, &MANIFEST_LIST, manifest_file)
+    Ok(decode_whole_list(bytes, name)?.manifests)
+}
+
+/// Decodes a manifest list and tells whether it may have been longer.
+pub fn decode_whole_list(bytes: &[u8], name: &str) -> Result<ManifestList> {
+    let decoded = meta_file::decode(bytes, name, &MANIFEST_LIST, manifest_file)?;
+    Ok(ManifestList { manifests: decoded.rows, may_be_cut: decoded.may_be_cut })
 }
 
 /// Decodes a manifest (Avro of any codec, ORC or Parquet by its first bytes). `name` is the file, for errors.
 pub fn decode_manifest(bytes: &[u8], name: &str) -> Result<Vec<ManifestEntry>> {
     // entries of one partition follow one another: they share its bytes
     let mut partition = BinaryRow::empty();
-    meta_file::decode(bytes, name, &MANIFEST, |row| entry(row, &mut partition))
+    Ok(meta_file::decode(bytes, name, &MANIFEST, |row| entry(row, &mut partition))?.rows)
 }
 
 /// A manifest list as an Avro file with codec zstandard.
@@ -110,7 +116,7 @@ pub(in crate::spec) fn check_version(row: &mut Row<'_, '_>, expected: i64) -> Re
     Err(if version == ANCIENT_VERSION {
         error.with_hint("the table was written before release 0.4: recreate the table")
     } else {
-        error
+        error.with_hint("read it with a newer release, or read a snapshot or tag that does not need it")
     })
 }
 
@@ -175,7 +181,7 @@ fn entry(row: &mut Row<'_, '_>, last_partition: &mut BinaryRow) -> Result<Manife
             }
             last_partition.clone()
         },
-        bucket: Bucket(row.number()?),
+        bucket: bucket(row)?,
         total_buckets: row.number()?,
         file: data_file(row.record(&DATA_FILE)?)?,
     })
@@ -193,7 +199,7 @@ fn data_file(mut row: Row<'_, '_>) -> Result<DataFileMeta> {
         min_sequence_number: row.number()?,
         max_sequence_number: row.number()?,
         schema_id: SchemaId(row.number()?),
-        level: row.number()?,
+        level: level(&mut row)?,
         extra_files: row.texts()?,
         creation_time_millis: row.optional_number()?,
         delete_row_count: row.optional_number()?,
@@ -212,6 +218,20 @@ fn data_file(mut row: Row<'_, '_>) -> Result<DataFileMeta> {
         write_cols: row.optional_texts()?,
         write_cols_sequences: row.optional_numbers()?,
     })
+}
+
+/// A bucket of data files; -2 is the one that waits for its compaction.
+fn bucket(row: &mut Row<'_, '_>) -> Result<Bucket> {
+    let bucket = row.number()?;
+    if bucket >= 0 || bucket == Bucket::POSTPONE.0 {
+        return Ok(Bucket(bucket));
+    }
+    Err(Error::corrupt(format!("a data file is in bucket {bucket}")))
+}
+
+fn level(row: &mut Row<'_, '_>) -> Result<i32> {
+    let level = row.number()?;
+    if level < 0 { Err(Error::corrupt(format!("a data file is on level {level}"))) } else { Ok(level) }
 }
 
 fn row_count(row: &mut Row<'_, '_>) -> Result<i64> {

@@ -33,14 +33,47 @@ const SYNC: usize = 16;
 /// Receives the rows.
 pub type Sink<'s> = dyn FnMut(&[Value<'_>]) -> Result<()> + 's;
 
-/// Decodes every row of an Avro file, its columns in the order of `table`.
-pub fn read(bytes: &[u8], table: &'static Table, sink: &mut Sink<'_>) -> Result<()> {
+/// Bytes of rows after which writers close a block: Java's, and those of fastavro and Rust.
+const WRITERS_BLOCKS: [usize; 2] = [64_000, 16_000];
+
+/// How large the blocks of a file are, decompressed.
+#[derive(Default)]
+struct BlockSizes {
+    /// The smallest but the last.
+    smallest: Option<usize>,
+    last: Option<usize>,
+    longest_row: usize,
+}
+
+impl BlockSizes {
+    fn add(&mut self, block: usize, longest_row: usize) {
+        if let Some(last) = self.last.replace(block) {
+            self.smallest = Some(self.smallest.map_or(last, |smallest| smallest.min(last)));
+        }
+        self.longest_row = self.longest_row.max(longest_row);
+    }
+
+    /// Whether more blocks may have followed. A writer closes a block with the row that reaches its limit, so that all
+    /// are about as long, but for the one that holds the rest.
+    fn may_go_on(&self) -> bool {
+        let Some(last) = self.last else { return true };
+        match self.smallest {
+            Some(smallest) => last.saturating_add(self.longest_row) > smallest,
+            None => WRITERS_BLOCKS.iter().any(|limit| *limit <= last && last - limit < self.longest_row),
+        }
+    }
+}
+
+/// Decodes every row of an Avro file, its columns in the order of `table`. Answers whether the file may be the beginning
+/// of a longer one: cut between two blocks it is as whole as any, and only the size of its last block tells.
+pub fn read(bytes: &[u8], table: &'static Table, sink: &mut Sink<'_>) -> Result<bool> {
     let mut file = Cursor::new(bytes);
     file.take(super::AVRO.len())?;
     let (schema, codec) = header(&mut file)?;
     let sync = file.take(SYNC)?;
     let plan = Plan::new(&schema, schema.root, &Kind::Record(table), 0)?;
     let mut left = MAX_FILE_BYTES;
+    let mut sizes = BlockSizes::default();
     while !file.rest.is_empty() {
         let rows = file.number()?;
         let block = file.bytes()?;
@@ -49,20 +82,24 @@ pub fn read(bytes: &[u8], table: &'static Table, sink: &mut Sink<'_>) -> Result<
         }
         let block = decompress(&codec, block, left.min(MAX_BLOCK_BYTES))?;
         left = left.saturating_sub(block.len());
-        decode_block(&schema, &plan, &block, rows, sink)?;
+        sizes.add(block.len(), decode_block(&schema, &plan, &block, rows, sink)?);
     }
-    Ok(())
+    Ok(sizes.may_go_on())
 }
 
-fn decode_block(schema: &Schema, plan: &Plan, block: &[u8], rows: i64, sink: &mut Sink<'_>) -> Result<()> {
+/// Decodes the rows of a block; the length of the longest one.
+fn decode_block(schema: &Schema, plan: &Plan, block: &[u8], rows: i64, sink: &mut Sink<'_>) -> Result<usize> {
     let mut cursor = Cursor::new(block);
+    let mut longest = 0;
     for _ in 0..cursor.plausible(rows)? {
+        let before = cursor.rest.len();
         match cursor.value(schema, plan)? {
             Value::Record(values) => sink(&values)?,
             _ => return Err(damaged("an Avro row is null")),
         }
+        longest = longest.max(before - cursor.rest.len());
     }
-    if cursor.rest.is_empty() { Ok(()) } else { Err(damaged("an Avro block is longer than its rows")) }
+    if cursor.rest.is_empty() { Ok(longest) } else { Err(damaged("an Avro block is longer than its rows")) }
 }
 
 /// Reads the header map up to the sync marker.

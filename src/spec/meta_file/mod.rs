@@ -31,13 +31,22 @@ fn damaged(what: impl Into<String>) -> Error {
     Error::corrupt(what).with_code("CorruptManifest")
 }
 
+/// The rows of a file.
+#[derive(Debug)]
+pub(super) struct Decoded<T> {
+    /// In their order.
+    pub(super) rows: Vec<T>,
+    /// Whether the file may be the beginning of a longer one, cut between two blocks.
+    pub(super) may_be_cut: bool,
+}
+
 /// Decodes every row of a file with the columns of `table`. `name` is the file, for errors.
 pub(super) fn decode<T>(
     bytes: &[u8],
     name: &str,
     table: &'static Table,
     mut build: impl FnMut(&mut Row<'_, '_>) -> Result<T>,
-) -> Result<Vec<T>> {
+) -> Result<Decoded<T>> {
     let mut rows = Vec::new();
     let mut sink = |values: &[Value<'_>]| {
         let mut row = Row::new(table, values);
@@ -48,17 +57,18 @@ pub(super) fn decode<T>(
     let read = if bytes.starts_with(AVRO) {
         avro_read::read(bytes, table, &mut sink)
     } else if bytes.starts_with(PARQUET) {
-        columnar::read_parquet(bytes, table, &mut sink)
+        // these two end in a footer
+        columnar::read_parquet(bytes, table, &mut sink).map(|()| false)
     } else if bytes.starts_with(ORC) {
-        columnar::read_orc(bytes, table, &mut sink)
+        columnar::read_orc(bytes, table, &mut sink).map(|()| false)
     } else if bytes.is_empty() {
         Err(damaged("the file is empty"))
     } else {
         let head = bytes.get(..4).unwrap_or(bytes);
         Err(damaged(format!("the file is not Avro, ORC or Parquet: it begins with {head:02x?}")))
     };
-    read.map_err(|error| error.or_restore().with_context("file", name))?;
-    Ok(rows)
+    let may_be_cut = read.map_err(|error| error.or_restore().with_context("file", name))?;
+    Ok(Decoded { rows, may_be_cut })
 }
 
 /// Encodes rows as an Avro file with codec zstandard.

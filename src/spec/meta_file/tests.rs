@@ -63,6 +63,7 @@ fn decoded(bytes: &[u8]) -> Result<Vec<Decoded>> {
         assert_eq!(inner.optional_bytes()?, None);
         Ok((name, absent, x, row.optional_nullable_longs()?))
     })
+    .map(|decoded| decoded.rows)
 }
 
 #[test]
