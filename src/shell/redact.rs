@@ -131,7 +131,9 @@ fn command_values(text: &str, command: Range<usize>) -> Vec<Range<usize>> {
             None if said.starts_with('-') && is_secret_flag(said) => hide.extend(next.cloned()),
             // a header that no quotes hold together
             None if is_program && bare.len() < said.len() && speaks_of_secrets(bare) => hide.push(word.end..line.len()),
-            None if is_program && said.eq_ignore_ascii_case("bearer") => hide.extend(next.cloned()),
+            None if said.eq_ignore_ascii_case("bearer") => hide.extend(next.cloned()),
+            // `aws configure set aws_secret_access_key x`
+            None if is_program && said.contains('_') && speaks_of_secrets(said) => hide.extend(next.cloned()),
             _ => {
                 // `commit job:118` names a commit
                 let marks: &[char] = if is_program || said.contains(['\'', '"']) { &['=', ':'] } else { &['='] };
@@ -162,6 +164,7 @@ fn flag_values(line: &str, words: &[Range<usize>]) -> Vec<Range<usize>> {
     const LOGINS: &[&str] = &["-u", "-U", "-a", "--user", "--proxy-user"];
     let mut hide = Vec::new();
     let of = |range: &Range<usize>| line.get(range.clone()).unwrap_or_default();
+    let curl = words.iter().any(|word| of(word).trim_start_matches('|').ends_with("curl"));
     let redis = words.iter().any(|word| of(word).trim_start_matches('|').ends_with("redis-cli"));
     for (word, next) in with_next(words) {
         let said = of(word);
@@ -178,6 +181,9 @@ fn flag_values(line: &str, words: &[Range<usize>]) -> Vec<Range<usize>> {
         if let Some(login) = value_of(LOGINS) {
             let password = of(&login).find(':').map(|at| login.start + at + 1..login.end);
             hide.extend(if redis && said.starts_with("-a") { Some(login) } else { password });
+        }
+        if curl && said == "-b" {
+            hide.extend(next.cloned());
         }
         // a port is no password
         let password = value_of(&["-p"]).filter(|value| of(value).parse::<u16>().is_err());
