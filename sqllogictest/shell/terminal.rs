@@ -170,8 +170,11 @@ fn long_results_are_capped_and_more_shows_the_rest(pty: &mut Pty, _: &TempDir) -
     pty.line("select value as v, 'row' as r from generate_series(1, 100);")?;
     let screen = pty.wait_text("showing 40 of 100 rows")?;
     let text = screen.join("\n");
-    ensure(text.contains("… 60 more rows …") && text.contains("│ 100 │ row │"), || text.clone())?;
-    ensure(!text.contains("│  50 │ row │"), || text.clone())?;
+    ensure(text.contains("… 60 more rows …") && text.contains("│ 100 │ row "), || text.clone())?;
+    ensure(!text.contains("│  50 │ row "), || text.clone())?;
+    let grid =
+        text.lines().filter(|line| line.starts_with(['│', '┌', '└'])).map(|line| line.trim_end().chars().count());
+    ensure(grid.collect::<std::collections::BTreeSet<_>>().len() == 1, || text.clone())?;
     // settings, system tables and the like are shown to the last
     pty.line("show all;")?;
     // what is waited for is not what is typed: the terminal shows that at once
@@ -187,7 +190,7 @@ fn long_results_are_capped_and_more_shows_the_rest(pty: &mut Pty, _: &TempDir) -
     pty.line("\\echo end of it")?;
     pty.wait_prompt(PROMPT)?;
     let text = pty.screen().join("\n");
-    ensure(text.contains("│ 100 │ row │") && text.contains("│  70 │ row │"), || text.clone())
+    ensure(text.contains("│ 100 │ row ") && text.contains("│  70 │ row "), || text.clone())
 }
 
 fn cjk_and_emoji_stay_aligned(pty: &mut Pty, _: &TempDir) -> Result<(), String> {
