@@ -115,7 +115,7 @@ fn no_kind_of_secret_stays() {
         ),
         ("select * from t where token in (select x from u)", "select * from t where token in (select x from u)"),
         ("select * from t where key = $id and a.key = b.key", "select * from t where key = $id and a.key = b.key"),
-        ("\\pin t commit key-sync:118", "\\pin t commit key-sync:118"),
+        ("\\pin t commit sync:118", "\\pin t commit sync:118"),
         ("\\o |sort -u -t: -k2", "\\o |sort -u -t: -k2"),
     ];
     for (text, expected) in cases {
