@@ -126,9 +126,11 @@ fn nohup_is_kept() -> Result<Outcome, String> {
     Ok(Outcome::Passed(String::new()))
 }
 
-/// SIGTERM in the midst of a line gives the terminal back as it was, and takes the pager with it.
+/// SIGTERM in the midst of a line gives the terminal back as it was, and takes the pager with it, even one that outlives
+/// its terminal.
 fn terminal_is_given_back(pty: &mut Pty, home: &TempDir) -> Result<(), String> {
-    std::fs::write(home.path().join("pager"), "echo $$ > pager.pid\nexec sleep 1000\n").map_err(|e| e.to_string())?;
+    std::fs::write(home.path().join("pager"), "trap '' HUP\necho $$ > pager.pid\nexec sleep 1000\n")
+        .map_err(|e| e.to_string())?;
     pty.line("select value from generate_series(1, 100);")?;
     let file = home.path().join("pager.pid");
     let began = Instant::now();

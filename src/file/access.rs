@@ -20,7 +20,7 @@ pub(crate) struct Access {
 
 impl Access {
     pub(crate) fn new(task: &FileTask) -> Self {
-        Self { store: task.storage.object_store(), location: task.location.clone(), size: task.size }
+        Self { store: task.storage.metered_store(&task.meter), location: task.location.clone(), size: task.size }
     }
 
     pub(crate) fn location(&self) -> &Location {

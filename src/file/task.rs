@@ -13,7 +13,7 @@ use crate::spec::arrow_types::arrow_field;
 use crate::spec::zone::Zone;
 use crate::spec::{DataField, Datum, TableSchema};
 use crate::storage::cache::ByteLimitedCache;
-use crate::storage::{Location, Storage};
+use crate::storage::{Location, RequestMeter, Storage};
 
 /// Name of the sequence number of a stored row.
 pub const SEQUENCE_NUMBER: &str = "_SEQUENCE_NUMBER";
@@ -132,6 +132,8 @@ pub struct FileTask {
     pub options: FileOptions,
     /// Asked before more is held than ordinary files need.
     pub budget: Arc<dyn MemoryBudget>,
+    /// Counts what is asked of the store.
+    pub meter: RequestMeter,
 }
 
 impl FileTask {
@@ -154,6 +156,7 @@ impl FileTask {
             live: None,
             options: FileOptions::default(),
             budget: Arc::new(Unbounded),
+            meter: RequestMeter::default(),
         }
     }
 

@@ -139,6 +139,7 @@ impl LakeCodec {
             NodeKind::Read => layout.read_node(packed.partitions),
             NodeKind::Parquet => {
                 let mapping = packed.mapping.ok_or_else(|| Error::corrupt("the plan has no mapping of columns"))?;
+                let context = layout.selection_context()?;
                 let inner = physical_plan_from_bytes_with_extension_codec(&packed.inner, task, self)?;
                 let config = parquet_config(&inner)
                     .ok_or_else(|| Error::corrupt("the plan holds another node than a Parquet scan"))?;
@@ -147,19 +148,14 @@ impl LakeCodec {
                     .downcast_ref::<ParquetSource>()
                     .ok_or_else(|| Error::corrupt("the plan holds another source than Parquet's"))?
                     .clone()
-                    .with_parquet_file_reader_factory(layout.reader_factory());
+                    .with_parquet_file_reader_factory(layout.reader_factory(&context));
                 let groups = regroup(config, packed.partitions)?;
                 let plain = groups
                     .iter()
                     .flat_map(|group| group.iter())
                     .all(|file| file.extension::<FileRef>().is_some_and(FileRef::is_plain));
-                let source = MergeSource::new(
-                    Arc::new(source),
-                    layout.selection_context()?,
-                    Arc::clone(&layout.summary),
-                    mapping.clone(),
-                    plain,
-                );
+                let source =
+                    MergeSource::new(Arc::new(source), context, Arc::clone(&layout.summary), mapping.clone(), plain);
                 let config = FileScanConfigBuilder::from(config.clone())
                     .with_source(Arc::new(source))
                     .with_file_groups(groups)

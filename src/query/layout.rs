@@ -189,16 +189,12 @@ impl Layout {
         // INT96 in microseconds does not overflow
         options.global.coerce_int96 = Some("us".to_string());
         options.global.coerce_int96_tz = None;
+        let context = self.selection_context()?;
         let inner = ParquetSource::new(schema)
             .with_table_parquet_options(options)
-            .with_parquet_file_reader_factory(self.reader_factory());
-        let source: Arc<dyn FileSource> = Arc::new(MergeSource::new(
-            Arc::new(inner),
-            self.selection_context()?,
-            Arc::clone(&self.summary),
-            mapping.clone(),
-            plain,
-        ));
+            .with_parquet_file_reader_factory(self.reader_factory(&context));
+        let source: Arc<dyn FileSource> =
+            Arc::new(MergeSource::new(Arc::new(inner), context, Arc::clone(&self.summary), mapping.clone(), plain));
         // A partitioning that is declared, even as unknown, keeps the files of a partition its own. Else the partitions
         // share a queue that lives in the node: a node executed a second time would find it empty and give no rows.
         let partitioning = Partitioning::UnknownPartitioning(groups.len());
@@ -226,8 +222,12 @@ impl Layout {
     }
 
     /// What the Parquet source opens files with.
-    pub fn reader_factory(&self) -> Arc<dyn ParquetFileReaderFactory> {
-        Arc::new(LakeReaderFactory { pin: Arc::clone(&self.summary.pin), files: Arc::clone(&self.caches.files) })
+    pub fn reader_factory(&self, context: &ReadContext) -> Arc<dyn ParquetFileReaderFactory> {
+        Arc::new(LakeReaderFactory {
+            pin: Arc::clone(&self.summary.pin),
+            files: Arc::clone(&self.caches.files),
+            meter: context.counters.meter().clone(),
+        })
     }
 
     /// The read that selections and kinds are found with.

@@ -19,6 +19,7 @@ use crate::snapshot::Pin;
 use crate::spec::arrow_types::arrow_field;
 use crate::spec::zone::Zone;
 use crate::spec::{Bucket, Datum};
+use crate::storage::RequestMeter;
 use crate::storage::cache::ByteLimitedCache;
 
 /// One column of a read's result.
@@ -109,6 +110,14 @@ pub struct ReadCounters {
     select_nanos: AtomicU64,
     streamed: AtomicU64,
     resumes: AtomicU64,
+    meter: RequestMeter,
+}
+
+impl ReadCounters {
+    /// Counts the requests for data files.
+    pub fn meter(&self) -> &RequestMeter {
+        &self.meter
+    }
 }
 
 macro_rules! counters {

@@ -317,6 +317,7 @@ pub async fn open_columns(
     task.live = live;
     task.options = FileOptions::default().with_batch_size(batch_size).with_zone(context.options.zone);
     task.budget = Arc::clone(&context.options.budget);
+    task.meter = context.counters.meter().clone();
     context.counters.add_files(1);
     let batches = match crate::file::open(&context.caches.files, &task).await {
         Ok(batches) => batches,

@@ -274,6 +274,7 @@ mod tests {
         for (sql, expected) in cases {
             assert_eq!(step(&prepared, sql).unwrap(), expected, "{sql}");
         }
+        assert_eq!(step(&prepared, "execute p(3, 1)").unwrap_err().code(), "PreparedNotFound");
     }
 
     #[test]

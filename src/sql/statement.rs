@@ -598,7 +598,7 @@ impl Statement {
     }
 
     /// A statement inside of this one: the same pins, names of its own.
-    fn nested(self: &Arc<Self>) -> Arc<Self> {
+    pub(super) fn nested(self: &Arc<Self>) -> Arc<Self> {
         Arc::new(Self {
             warehouse: self.warehouse.clone(),
             settings: Arc::clone(&self.settings),

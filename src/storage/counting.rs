@@ -114,6 +114,17 @@ impl Counters {
     }
 }
 
+/// Counts the requests of one purpose, beside the store's own count of all. Clones count together.
+#[derive(Debug, Clone, Default)]
+pub struct RequestMeter(Arc<Counters>);
+
+impl RequestMeter {
+    /// What was asked so far, of all stores that count with this meter.
+    pub fn counts(&self) -> RequestCounts {
+        self.0.now()
+    }
+}
+
 /// How often and how long a read is tried.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RetryPolicy {
@@ -142,6 +153,7 @@ impl Default for RetryPolicy {
 pub(super) struct CountingStore {
     inner: Arc<dyn ObjectStore>,
     counters: Arc<Counters>,
+    meter: Option<RequestMeter>,
     policy: RetryPolicy,
     /// The local file system: reads several ranges in one visit.
     is_local: bool,
@@ -154,7 +166,25 @@ impl CountingStore {
         policy: RetryPolicy,
         is_local: bool,
     ) -> Self {
-        Self { inner, counters, policy, is_local }
+        Self { inner, counters, meter: None, policy, is_local }
+    }
+
+    /// The same store, counting with a meter besides.
+    pub(super) fn metered(&self, meter: &RequestMeter) -> Self {
+        Self {
+            inner: Arc::clone(&self.inner),
+            counters: Arc::clone(&self.counters),
+            meter: Some(meter.clone()),
+            policy: self.policy,
+            is_local: self.is_local,
+        }
+    }
+
+    fn count(&self, which: fn(&Counters) -> &AtomicU64, n: u64) {
+        add(which(&self.counters), n);
+        if let Some(RequestMeter(counters)) = &self.meter {
+            add(which(counters), n);
+        }
     }
 
     /// Makes a read until it succeeds, fails for good or has been tried often enough.
@@ -168,7 +198,7 @@ impl CountingStore {
             match self.limited(attempt()).await {
                 Err(error) if (self.policy.passes)(&error) => {
                     log::debug!("retrying after a transient storage fault: {error}");
-                    add(&self.counters.retries, 1);
+                    self.count(|c| &c.retries, 1);
                     tokio::time::sleep(pause).await;
                     pause *= 4;
                 }
@@ -180,7 +210,7 @@ impl CountingStore {
 
     /// The first thing below a folder, if there is any.
     pub(super) async fn first_below(&self, folder: &Path) -> Result<Option<ObjectMeta>> {
-        add(&self.counters.lists, 1);
+        self.count(|c| &c.lists, 1);
         self.tried(|| async { self.inner.list(Some(folder)).try_next().await }).await
     }
 
@@ -196,16 +226,19 @@ impl CountingStore {
         let GetResult { payload, meta, range, attributes } = result;
         let payload = match payload {
             GetResultPayload::Stream(stream) => {
-                let counters = Arc::clone(&self.counters);
+                let (counters, meter) = (Arc::clone(&self.counters), self.meter.clone());
                 let stream = stream.inspect(move |chunk| {
                     if let Ok(bytes) = chunk {
                         add(&counters.bytes_read, bytes.len() as u64);
+                        if let Some(RequestMeter(counters)) = &meter {
+                            add(&counters.bytes_read, bytes.len() as u64);
+                        }
                     }
                 });
                 GetResultPayload::Stream(stream.boxed())
             }
             file => {
-                add(&self.counters.bytes_read, range.end.saturating_sub(range.start));
+                self.count(|c| &c.bytes_read, range.end.saturating_sub(range.start));
                 file
             }
         };
@@ -216,25 +249,22 @@ impl CountingStore {
 #[async_trait]
 impl ObjectStore for CountingStore {
     async fn put_opts(&self, location: &Path, payload: PutPayload, opts: PutOptions) -> Result<PutResult> {
-        add(&self.counters.writes, 1);
+        self.count(|c| &c.writes, 1);
         self.inner.put_opts(location, payload, opts).await
     }
 
     async fn put_multipart_opts(&self, location: &Path, opts: PutMultipartOptions) -> Result<Box<dyn MultipartUpload>> {
-        add(&self.counters.writes, 1);
+        self.count(|c| &c.writes, 1);
         self.inner.put_multipart_opts(location, opts).await
     }
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
         let is_head = options.head;
-        add(
-            match (is_head, options.range.is_some()) {
-                (true, _) => &self.counters.heads,
-                (false, true) => &self.counters.range_gets,
-                (false, false) => &self.counters.gets,
-            },
-            1,
-        );
+        match (is_head, options.range.is_some()) {
+            (true, _) => self.count(|c| &c.heads, 1),
+            (false, true) => self.count(|c| &c.range_gets, 1),
+            (false, false) => self.count(|c| &c.gets, 1),
+        }
         let result = if self.is_local && local::is_hidden_name(location) {
             self.tried(|| local::get_hidden(location, options.clone())).await?
         } else {
@@ -252,9 +282,9 @@ impl ObjectStore for CountingStore {
             };
             return coalesce_ranges(ranges, get, OBJECT_STORE_COALESCE_DEFAULT).await;
         }
-        add(&self.counters.range_gets, 1);
+        self.count(|c| &c.range_gets, 1);
         let parts = self.tried(|| self.inner.get_ranges(location, ranges)).await?;
-        add(&self.counters.bytes_read, parts.iter().map(|part| part.len() as u64).sum());
+        self.count(|c| &c.bytes_read, parts.iter().map(|part| part.len() as u64).sum());
         Ok(parts)
     }
 
@@ -264,22 +294,22 @@ impl ObjectStore for CountingStore {
     }
 
     fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
-        add(&self.counters.lists, 1);
+        self.count(|c| &c.lists, 1);
         self.inner.list(prefix)
     }
 
     fn list_with_offset(&self, prefix: Option<&Path>, offset: &Path) -> BoxStream<'static, Result<ObjectMeta>> {
-        add(&self.counters.lists, 1);
+        self.count(|c| &c.lists, 1);
         self.inner.list_with_offset(prefix, offset)
     }
 
     async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
-        add(&self.counters.lists, 1);
+        self.count(|c| &c.lists, 1);
         self.tried(|| self.inner.list_with_delimiter(prefix)).await
     }
 
     async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
-        add(&self.counters.writes, 1);
+        self.count(|c| &c.writes, 1);
         self.inner.copy_opts(from, to, options).await
     }
 }

@@ -21,7 +21,7 @@ mod open;
 mod s3;
 mod store;
 
-pub use counting::RequestCounts;
+pub use counting::{RequestCounts, RequestMeter};
 pub(crate) use failure::storage_error;
 pub use location::Location;
 pub use open::check_options;

@@ -12,7 +12,7 @@ use futures::TryStreamExt;
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
 use parking_lot::Mutex;
 
-use super::counting::{Counters, CountingStore, RequestCounts, RetryPolicy};
+use super::counting::{Counters, CountingStore, RequestCounts, RequestMeter, RetryPolicy};
 use super::failure::{io_error, storage_error};
 use super::local;
 use super::location::Location;
@@ -95,6 +95,11 @@ impl Storage {
     /// The store itself, counted and retrying.
     pub fn object_store(&self) -> Arc<dyn ObjectStore> {
         Arc::clone(&self.store) as Arc<dyn ObjectStore>
+    }
+
+    /// The same, counting with `meter` besides.
+    pub fn metered_store(&self, meter: &RequestMeter) -> Arc<dyn ObjectStore> {
+        Arc::new(self.store.metered(meter))
     }
 
     /// The name of this store in DataFusion's registry; no other store of the process has it.

@@ -35,8 +35,10 @@ use datafusion_datasource::morsel::{Morsel, MorselPlan, MorselPlanner, Morselize
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
 use object_store::ObjectStore;
+use parking_lot::Mutex;
 use parquet::arrow::arrow_reader::RowSelection;
 
+use super::read_metrics::ReadMetrics;
 use super::summary::ScanSummary;
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::guarded_stream;
@@ -78,6 +80,8 @@ pub struct MergeSource {
     mapping: Mapping,
     /// Whether all files of the scan are plain, so that row groups may be taken in any order.
     plain: bool,
+    /// The counters of the context as metrics of the node: one for all its partitions, which share the context.
+    metrics: Arc<Mutex<ReadMetrics>>,
 }
 
 impl MergeSource {
@@ -89,7 +93,8 @@ impl MergeSource {
         mapping: Mapping,
         plain: bool,
     ) -> Self {
-        Self { inner, context, summary, mapping, plain }
+        let metrics = ReadMetrics::new(inner.metrics(), 0, Arc::clone(&context.counters));
+        Self { inner, context, summary, mapping, plain, metrics: Arc::new(Mutex::new(metrics)) }
     }
 
     /// The source that reads.
@@ -136,6 +141,7 @@ impl FileSource for MergeSource {
         Ok(Box::new(MaskedFiles {
             inner: Arc::from(self.inner.create_morselizer(store, config, partition)?),
             context: Arc::clone(&self.context),
+            counted: Arc::new(Counted(Arc::clone(&self.metrics))),
         }))
     }
 
@@ -243,6 +249,17 @@ fn touches_floats(expr: &Arc<dyn PhysicalExpr>, schema: &SchemaRef) -> bool {
 struct MaskedFiles {
     inner: Arc<dyn Morselizer>,
     context: Arc<ReadContext>,
+    counted: Arc<Counted>,
+}
+
+/// Tells the metrics what was counted when the last file of a partition is read, or let go.
+#[derive(Debug)]
+struct Counted(Arc<Mutex<ReadMetrics>>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.lock().sync();
+    }
 }
 
 impl fmt::Debug for MaskedFiles {
@@ -259,6 +276,7 @@ impl Morselizer for MaskedFiles {
         let place = Place {
             table: self.context.pin.table.name().into(),
             location: reference.planned().map_err(DataFusionError::from)?.location.clone(),
+            counted: Arc::clone(&self.counted),
         };
         let planner: Box<dyn MorselPlanner> = if reference.is_plain() {
             self.inner.plan_file(file).map_err(|error| told(error, &place))?
@@ -285,6 +303,8 @@ impl MaskedFiles {
 struct Place {
     table: Arc<str>,
     location: Location,
+    #[expect(dead_code, reason = "held while the file is read")]
+    counted: Arc<Counted>,
 }
 
 /// Names the file in what the inner source says of it.

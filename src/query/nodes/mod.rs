@@ -4,6 +4,7 @@ pub mod merge_source;
 pub mod metadata_exec;
 mod parquet_reader;
 pub mod read_exec;
+mod read_metrics;
 pub mod summary;
 
 pub use merge_source::MergeSource;

@@ -11,7 +11,7 @@ use datafusion::error::{DataFusionError, Result as DfResult};
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use futures::future::BoxFuture;
 use futures::{FutureExt, TryFutureExt};
-use object_store::ObjectStoreExt;
+use object_store::{ObjectStore, ObjectStoreExt};
 use parquet::arrow::arrow_reader::ArrowReaderOptions;
 use parquet::arrow::async_reader::{AsyncFileReader, MetadataFetch};
 use parquet::errors::{ParquetError, Result as ParquetResult};
@@ -22,7 +22,7 @@ use crate::error::{Error, Result};
 use crate::file::{FileEnv, check_row_groups, guarded, load_footer};
 use crate::scan::PlannedFile;
 use crate::snapshot::Pin;
-use crate::storage::storage_error;
+use crate::storage::{RequestMeter, storage_error};
 
 /// Makes readers of the files of one pin.
 #[derive(Debug)]
@@ -31,6 +31,8 @@ pub struct LakeReaderFactory {
     pub pin: Arc<Pin>,
     /// Footers.
     pub files: Arc<FileEnv>,
+    /// Counts the requests.
+    pub meter: RequestMeter,
 }
 
 impl ParquetFileReaderFactory for LakeReaderFactory {
@@ -44,10 +46,12 @@ impl ParquetFileReaderFactory for LakeReaderFactory {
         let Some(reference) = file.extension::<FileRef>() else {
             return Err(Error::internal("a file of a scan does not say which file of the table it is").into());
         };
+        let file_of_table = Arc::clone(reference.planned().map_err(DataFusionError::from)?);
         Ok(Box::new(LakeReader {
             pin: Arc::clone(&self.pin),
             files: Arc::clone(&self.files),
-            file: Arc::clone(reference.planned().map_err(DataFusionError::from)?),
+            store: file_of_table.storage.metered_store(&self.meter),
+            file: file_of_table,
             metrics: ParquetFileMetrics::new(partition_index, file.object_meta.location.as_ref(), metrics),
         }))
     }
@@ -56,6 +60,7 @@ impl ParquetFileReaderFactory for LakeReaderFactory {
 struct LakeReader {
     pin: Arc<Pin>,
     files: Arc<FileEnv>,
+    store: Arc<dyn ObjectStore>,
     file: Arc<PlannedFile>,
     metrics: ParquetFileMetrics,
 }
@@ -64,7 +69,7 @@ impl LakeReader {
     async fn read_ranges(&self, ranges: &[Range<u64>]) -> ParquetResult<Vec<Bytes>> {
         let bytes: u64 = ranges.iter().map(|range| range.end.saturating_sub(range.start)).sum();
         self.metrics.bytes_scanned.add(usize::try_from(bytes).unwrap_or(usize::MAX));
-        match self.file.storage.object_store().get_ranges(self.file.location.path(), ranges).await {
+        match self.store.get_ranges(self.file.location.path(), ranges).await {
             Ok(read) => Ok(read),
             Err(object_store::Error::NotFound { .. }) => {
                 Err(ParquetError::External(Box::new(self.pin.missing_file(&self.file.location).await)))
@@ -78,7 +83,7 @@ impl LakeReader {
     /// Why a read failed: the file is not as long as its entry says, or the store does not answer.
     async fn failed(&self, error: object_store::Error) -> Error {
         let told = self.file.entry.file.file_size;
-        match self.file.storage.object_store().head(self.file.location.path()).await {
+        match self.store.head(self.file.location.path()).await {
             Ok(meta) if meta.size < told => {
                 self.damaged(format!("it has {} bytes where the manifest says {told}", meta.size))
             }

@@ -12,9 +12,7 @@ use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion::physical_plan::coop::make_cooperative;
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
-use datafusion::physical_plan::metrics::{
-    BaselineMetrics, Count, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet, Time,
-};
+use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
@@ -24,14 +22,14 @@ use datafusion::physical_plan::{
 use futures::stream::{self, BoxStream};
 use futures::{Stream, StreamExt, TryStreamExt};
 
+use super::read_metrics::ReadMetrics;
 use super::summary::ScanSummary;
 use crate::error::Result;
 use crate::query::budget::PoolBudget;
 use crate::query::statistics::{UnitFacts, statistics_of};
 use crate::query::view::kinds_as_text;
 use crate::read::{
-    ReadCaches, ReadColumn, ReadContext, ReadCounters, ReadOptions, SectionHandle, SectionPart, file, is_told, part,
-    section,
+    ReadCaches, ReadColumn, ReadContext, ReadOptions, SectionHandle, SectionPart, file, is_told, part, section,
 };
 
 /// One piece of work: rows that one partition of the node gives out.
@@ -236,10 +234,11 @@ impl ExecutionPlan for ReadExec {
         };
         let context = self.context(partition, &task)?;
         let rows = read_items(&context, items.clone());
-        let metrics = RunMetrics::new(&self.metrics, partition, Arc::clone(&context.counters));
+        let baseline = BaselineMetrics::new(&self.metrics, partition);
+        let metrics = ReadMetrics::new(&self.metrics, partition, Arc::clone(&context.counters));
         let kinds: Vec<usize> = positions(&self.columns, ReadColumn::ValueKind);
         let schema = Arc::clone(&self.schema);
-        let rows = Metered { rows, metrics, left: self.fetch, schema: Arc::clone(&schema), kinds };
+        let rows = Metered { rows, baseline, metrics, left: self.fetch, schema: Arc::clone(&schema), kinds };
         Ok(make_cooperative(Box::pin(RecordBatchStreamAdapter::new(schema, rows))))
     }
 
@@ -338,90 +337,11 @@ fn read_items(context: &Arc<ReadContext>, items: Vec<Item>) -> BoxStream<'static
         .boxed()
 }
 
-/// Metrics of one partition's run.
-struct RunMetrics {
-    baseline: BaselineMetrics,
-    counters: Arc<ReadCounters>,
-    files: Count,
-    key_files: Count,
-    selections: Count,
-    key_rows: Count,
-    superseded: Count,
-    tombstones: Count,
-    vector_deleted: Count,
-    streamed: Count,
-    resumes: Count,
-    select_time: Time,
-    /// What the metrics know of the counters, the time last.
-    seen: [u64; 10],
-}
-
-impl RunMetrics {
-    fn new(set: &ExecutionPlanMetricsSet, partition: usize, counters: Arc<ReadCounters>) -> Self {
-        let counter = |name: &'static str| MetricBuilder::new(set).counter(name, partition);
-        Self {
-            baseline: BaselineMetrics::new(set, partition),
-            counters,
-            files: counter("files_read"),
-            key_files: counter("key_files_read"),
-            selections: counter("sections_selected"),
-            key_rows: counter("key_rows"),
-            superseded: counter("rows_superseded"),
-            tombstones: counter("keys_deleted"),
-            vector_deleted: counter("rows_deleted_by_vector"),
-            streamed: counter("sections_selected_in_little_memory"),
-            resumes: counter("merges_begun_again"),
-            select_time: MetricBuilder::new(set).subset_time("select_time", partition),
-            seen: [0; 10],
-        }
-    }
-
-    /// Brings the metrics up to the counters: who shows progress reads them while the run goes on.
-    fn sync(&mut self) {
-        let counters = &self.counters;
-        let now = [
-            counters.files(),
-            counters.key_files(),
-            counters.selections(),
-            counters.rows(),
-            counters.superseded(),
-            counters.tombstones(),
-            counters.vector_deleted(),
-            counters.streamed(),
-            counters.resumes(),
-            counters.select_nanos(),
-        ];
-        let counts = [
-            &self.files,
-            &self.key_files,
-            &self.selections,
-            &self.key_rows,
-            &self.superseded,
-            &self.tombstones,
-            &self.vector_deleted,
-            &self.streamed,
-            &self.resumes,
-        ];
-        for ((count, now), seen) in counts.into_iter().zip(now).zip(self.seen) {
-            count.add(usize::try_from(now.saturating_sub(seen)).unwrap_or(usize::MAX));
-        }
-        let [.., selecting] = now;
-        let [.., known] = self.seen;
-        self.select_time.add_duration(std::time::Duration::from_nanos(selecting.saturating_sub(known)));
-        self.seen = now;
-    }
-}
-
-impl Drop for RunMetrics {
-    fn drop(&mut self) {
-        self.sync();
-    }
-}
-
 /// Counts rows, stops at the limit without polling further, and shows kinds as text.
 struct Metered {
     rows: BoxStream<'static, Result<RecordBatch>>,
-    metrics: RunMetrics,
+    baseline: BaselineMetrics,
+    metrics: ReadMetrics,
     left: Option<usize>,
     schema: SchemaRef,
     kinds: Vec<usize>,
@@ -460,7 +380,7 @@ impl Stream for Metered {
             return Poll::Ready(None);
         }
         loop {
-            let timer = self.metrics.baseline.elapsed_compute().clone();
+            let timer = self.baseline.elapsed_compute().clone();
             let polled = {
                 let _timing = timer.timer();
                 self.rows.poll_next_unpin(cx)
@@ -475,7 +395,7 @@ impl Stream for Metered {
                 Poll::Ready(Some(Ok(batch))) => {
                     let shaped = self.shape(batch).map_err(DataFusionError::from);
                     if let Ok(batch) = &shaped {
-                        self.metrics.baseline.record_output(batch.num_rows());
+                        self.baseline.record_output(batch.num_rows());
                     }
                     Poll::Ready(Some(shaped))
                 }

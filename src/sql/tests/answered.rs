@@ -90,3 +90,30 @@ async fn files_of_the_branch_behind_are_shown_as_its_own_and_keys_of_files_left_
         assert!(files.iter().all(|line| line.contains("[") && !line.contains("NULL,NULL,0")), "{filter}: {files:?}");
     }
 }
+
+/// Selected through DataFusion's Parquet source and merged by a node of ours, a scan tells its own work and requests.
+#[tokio::test]
+async fn a_plan_that_ran_tells_what_it_selected_and_asked_the_store_for() {
+    let (dir, _table) = three_snapshots();
+    let warehouse = Warehouse::open(dir.path().to_str().unwrap(), &BTreeMap::new()).await.unwrap();
+    let session = Session::new(&warehouse, SessionConfig::default()).await.unwrap();
+    for (merge_source, node) in [(true, "DataSourceExec"), (false, "ReadExec")] {
+        rows(&session, &format!("SET lakepin.merge_source = {merge_source}")).await;
+        let before = warehouse.requests();
+        let plan = rows(&session, "EXPLAIN ANALYZE SELECT sum(v) FROM t").await.join("\n");
+        let asked = warehouse.requests() - before;
+        let scan = plan.lines().find(|line| line.trim_start().starts_with(node)).unwrap_or_else(|| panic!("{plan}"));
+        let metric = |name: &str| -> u64 {
+            let (_, value) = scan.split_once(&format!(" {name}=")).unwrap_or_else(|| panic!("no {name}: {scan}"));
+            // large numbers are shown in thousands
+            let digits: String = value.chars().take_while(char::is_ascii_digit).collect();
+            digits.parse().unwrap()
+        };
+        assert_eq!((metric("sections_selected"), metric("key_files_read")), (1, 3), "{scan}");
+        assert_eq!((metric("rows_superseded"), metric("keys_deleted")), (2, 1), "{scan}");
+        // the others were for the snapshot and its manifests
+        let requests = metric("data_file_requests");
+        assert!((3..=asked.requests()).contains(&requests), "{requests} of {asked}");
+        assert!((1..=asked.bytes_read).contains(&metric("data_file_bytes")), "{asked}: {scan}");
+    }
+}

@@ -8,6 +8,8 @@ use parking_lot::Mutex;
 use super::*;
 use crate::catalog::{Catalog, FilesystemCatalog};
 use crate::snapshot::Table;
+use crate::sql::selector::Selection;
+use crate::sql::statement::Statement;
 use crate::storage::{Location, Storage};
 
 /// A catalog that is never quiet: each time a table is asked for, somebody commits one more row to it.
@@ -96,6 +98,26 @@ async fn plain_statements_read_one_snapshot_for_all_uses_of_a_table() {
     let ours = "SELECT v.n - (SELECT count(*) FROM lake.pay.t) FROM datafusion.public.v, lake.pay.w WHERE v.n = w.n";
     let found = warehouse.sql(&context, ours).await.unwrap().collect().await.unwrap();
     assert_eq!(texts(&found), [["0"]]);
+}
+
+/// Views are planned while their statement is: what they pin first, it reads, and the other way round.
+#[tokio::test]
+async fn a_statement_and_the_views_in_it_share_their_pins() {
+    let (dir, mut table) = three_snapshots();
+    let session = session_of(&dir).await;
+    for view_first in [true, false] {
+        let state = session.context().state();
+        let statement = Statement::new(session.warehouse(), &Arc::default(), state, Arc::default()).unwrap();
+        let view = statement.nested();
+        let (first, second) = if view_first { (&view, &statement) } else { (&statement, &view) };
+        let at = async |statement: &Arc<Statement>| {
+            let lake = statement.table("pay", "t").await.unwrap();
+            statement.pin(&lake, &Selection::none()).await.unwrap().snapshot_id()
+        };
+        let before = at(first).await;
+        table.append(&[json!({"id": 9, "v": 9})]).unwrap();
+        assert_eq!(at(second).await, before);
+    }
 }
 
 #[tokio::test]
