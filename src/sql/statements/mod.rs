@@ -215,11 +215,13 @@ fn statement(tokens: Vec<TokenWithSpan>, typed: &[TokenWithSpan]) -> Result<DfSt
             }
             other => Error::invalid(other.strip_backtrace()).message().to_string(),
         };
-        let message =
-            match (message.rsplit_once(", found: "), typed.iter().find(|t| Place::from(t.span.start) == place)) {
-                (Some((before, found)), Some(own)) if found != "EOF" => format!("{before}, found: {}", own.token),
-                _ => message,
-            };
+        // AT and BEFORE may be ours
+        let message = match typed.iter().find(|token| Place::from(token.span.start) == place) {
+            Some(own) => ["AT", "BEFORE"].iter().fold(message, |message, word| {
+                message.replacen(&format!(", found: {word}"), &format!(", found: {}", own.token), 1)
+            }),
+            None => message,
+        };
         // the parser says where what it found stands, but not where nothing more does
         if let (true, Some(end)) = (place == Place::default() && message.ends_with("found: EOF"), end) {
             place = end.into();
