@@ -217,10 +217,12 @@ fn statement(tokens: Vec<TokenWithSpan>, typed: &[TokenWithSpan]) -> Result<DfSt
         };
         // AT and BEFORE may be ours
         let message = match typed.iter().find(|token| Place::from(token.span.start) == place) {
-            Some(own) => ["AT", "BEFORE"].iter().fold(message, |message, word| {
-                message.replacen(&format!(", found: {word}"), &format!(", found: {}", own.token), 1)
-            }),
-            None => message,
+            Some(TokenWithSpan { token, .. }) if !token.to_string().starts_with(['A', 'B']) => {
+                ["AT", "BEFORE"].iter().fold(message, |message, word| {
+                    message.replacen(&format!(", found: {word}"), &format!(", found: {token}"), 1)
+                })
+            }
+            _ => message,
         };
         // the parser says where what it found stands, but not where nothing more does
         if let (true, Some(end)) = (place == Place::default() && message.ends_with("found: EOF"), end) {
