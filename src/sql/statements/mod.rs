@@ -596,7 +596,7 @@ mod tests {
         assert!(error.context().iter().any(|(name, value)| *name == "line" && value == "2"), "{error}");
         // what was typed, not what it was rewritten to
         let error = parsed("SHOW COLUMNS FROM t VERSION AS OF 1").unwrap_err();
-        assert!(error.message().ends_with("found: VERSION"), "{error}");
+        assert!(error.message().contains("found: VERSION"), "{error}");
         assert!(error.hint().unwrap().contains("DESCRIBE"), "{error}");
     }
 }
