@@ -228,8 +228,10 @@ fn rooms_import_only_downward() {
 
 const BELOW_QUERY: &[&str] = &["spec", "storage", "merge", "file", "snapshot", "catalog", "scan", "read"];
 
+type Names = &'static [&'static str];
+
 /// What is never named: a rule, the rooms it is for (none: all but those excepted), those excepted, names and paths.
-const NEVER: &[(&str, &[&str], &[&str], &[&str])] = &[
+const NEVER: &[(&str, Names, Names, Names)] = &[
     (
         "spec and merge never touch storage",
         &["spec", "merge"],
@@ -306,7 +308,8 @@ fn imports_are_found_in_lists_and_paths() {
         let module: Vec<String> = module.split("::").map(str::to_string).collect();
         imports(&code_of(code), &module)
     };
-    let cases: &[(&str, &str, &[(&str, usize)])] = &[
+    type Found = &'static [(&'static str, usize)];
+    let cases: &[(&str, &str, Found)] = &[
         ("use crate::{spec::Datum, scan};", "sql::a", &[("spec", 1), ("scan", 1)]),
         ("let x = crate::read::open(crate::spec::y);", "sql::a", &[("read", 1), ("spec", 1)]),
         ("// crate::shell\n/* crate::shell */ let x = \"crate::shell\";", "sql::a", &[]),

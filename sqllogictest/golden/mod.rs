@@ -27,7 +27,7 @@ const REFUSED_SNAPSHOTS: usize = 11;
 const FILTERS: (usize, usize) = (7345, 5985);
 
 /// Pairs of snapshots whose difference a full run compares at least.
-const DIFFS: usize = 200;
+const DIFFS: usize = 327;
 
 /// How the comparison of one expected file ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -284,8 +284,11 @@ mod tests {
         assert_eq!(changed(&["a", "b", "c"], arrays), [none.clone(), vec!["a".into(), "b".into()], none.clone(), none]);
     }
 
+    /// Entries of a map.
+    type Entries<'a> = &'a [(&'a str, Option<i32>)];
+
     /// One map a row; None is NULL.
-    fn maps(rows: &[Option<&[(&str, Option<i32>)]>]) -> ArrayRef {
+    fn maps(rows: &[Option<Entries<'_>>]) -> ArrayRef {
         let mut map = MapBuilder::new(None, StringBuilder::new(), Int32Builder::new());
         for row in rows {
             for (key, value) in row.unwrap_or_default() {
