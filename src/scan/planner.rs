@@ -1,5 +1,9 @@
 //! The steps of a plan, in order.
 
+mod buckets;
+mod levels;
+mod placing;
+
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -8,24 +12,20 @@ use datafusion::logical_expr::Expr;
 use futures::StreamExt;
 use futures::stream;
 
-use super::bucket::BucketKey;
 use super::evolution::{self, Wanted};
 use super::filters::{Conjunct, Filters, Reach};
 use super::incremental::ChangeList;
-use super::index::{ask, index_predicate};
 use super::lists::{Named, Origins, check_changes, check_rows, named, named_by};
 use super::live::{KeyLayout, Live};
 use super::manifests::{Manifest, added, fold, read_manifests};
 use super::partitions::{PartitionId, Partitions, evaluate, evaluate_all};
-use super::place::Places;
-use super::plan::{PlannedFile, ScanEnv, ScanKind, ScanRequest, Section, SectionClass, Stage, Stages, Unit};
+use super::plan::{ScanEnv, ScanRequest, SectionClass, Stage, Stages, Unit};
 use super::ranges::ManifestFilter;
-use super::sections::{Draft, MergeFacts, cut, join_neighbours};
-use super::vectors::{Vectors, in_index_manifest};
-use crate::error::{Error, ErrorKind, Result};
+use super::sections::{Draft, MergeFacts, cut};
+use super::vectors::Vectors;
+use crate::error::{Error, Result};
 use crate::snapshot::{Pin, Table};
-use crate::spec::file_index::{IndexPredicate, IndexVerdict};
-use crate::spec::{Bucket, Datum, ManifestEntry, ManifestFileMeta, SchemaId, SnapshotId, TableSchema};
+use crate::spec::{ManifestEntry, SchemaId, SnapshotId, TableSchema};
 
 /// One table state of a plan: the pin itself, or the branch that fills its missing partitions.
 pub(crate) struct Source<'a> {
@@ -257,37 +257,6 @@ impl<'a> Planner<'a> {
         Ok(read.manifests)
     }
 
-    /// The buckets that can hold the keys asked for, under every bucket count that the manifests tell; None where one does
-    /// not tell it, or where keys may have been hashed as another type. See `ranges` for why.
-    async fn wanted_buckets(
-        &self,
-        pin: &Arc<Pin>,
-        table: &Arc<Table>,
-        metas: &[ManifestFileMeta],
-    ) -> Result<Option<BTreeSet<i32>>> {
-        let counts: Option<BTreeSet<i32>> =
-            metas.iter().map(|meta| meta.total_buckets.filter(|count| *count > 0)).collect();
-        let newest = metas.iter().map(|meta| meta.schema_id).max();
-        let (Some(counts), Some(newest)) = (counts, newest) else { return Ok(None) };
-        let Some(key) = BucketKey::try_new(&self.schema, &pin.options)? else { return Ok(None) };
-        let Some(keys) = key.keys(&self.filters.on_rows(), &|_| None) else { return Ok(None) };
-        let mut wanted = BTreeSet::new();
-        for count in counts {
-            match key.buckets(&keys, count)? {
-                Some(buckets) => wanted.extend(buckets),
-                None => return Ok(None),
-            }
-        }
-        // a manifest that was rewritten holds entries of older schemas than its own: any so far may be theirs
-        if newest > pin.schema.id || pin.schema.id.0 >= SCHEMAS_LOOKED_AT {
-            return Ok(None);
-        }
-        let ids = (0..=pin.schema.id.0).map(SchemaId).collect();
-        let Ok(schemas) = self.schemas(pin, table, ids).await else { return Ok(None) };
-        let same = schemas.values().all(|schema| key.same_types(&self.schema, schema));
-        Ok(same.then_some(wanted))
-    }
-
     /// Evaluates the conditions on partitions, exactly, on the partitions there are.
     fn filter_partitions(&mut self, live: &mut [Live]) -> Result<()> {
         let exact: Vec<&Conjunct> =
@@ -396,137 +365,6 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    /// Hides levels and buckets that a read of this kind does not see, and says how much that is.
-    fn filter_levels(&mut self, pin: &Arc<Pin>, live: &mut [Live]) -> Result<()> {
-        let options = &pin.options;
-        let postpone: Arc<str> = "the postpone bucket is hidden until it is compacted".into();
-        let hidden = drop_where(live, Stage::Level, &postpone, |file| file.entry.bucket.0 < 0);
-        self.notice_hidden(&postpone, hidden);
-        match self.request.kind {
-            ScanKind::Delta(_) | ScanKind::Changelog(_) => {}
-            ScanKind::ReadOptimized => {
-                let rule: Arc<str> = format!("below the top level {} ($ro)", options.max_level).into();
-                drop_where(live, Stage::Level, &rule, |file| file.entry.file.level != options.max_level);
-            }
-            ScanKind::Full | ScanKind::FullWithDeletes => {
-                let facts = MergeFacts::new(options, self.request.kind.keeps_deletes());
-                let mut hidden: BTreeMap<&'static str, (u64, u64)> = BTreeMap::new();
-                for file in live.iter_mut().filter(|file| file.is_kept() && file.entry.file.level == 0) {
-                    let rule = file.schema.as_deref().and_then(|schema| facts.hides_level_0(schema));
-                    if let Some(rule) = rule {
-                        let count = hidden.entry(rule).or_default();
-                        count.0 += 1;
-                        count.1 += u64::try_from(file.entry.file.row_count).unwrap_or(0);
-                        file.drop_for(Stage::Level, &rule.into());
-                    }
-                }
-                for (rule, count) in hidden {
-                    self.notice_hidden(rule, count);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Says what vectors of a primary-key table are not applied since its option was switched off: rows they delete are
-    /// read again, as Java reads them. Costs the index manifest. One that cannot be read fails no query, since nothing
-    /// of it is needed; the notice says so.
-    async fn notice_unapplied_vectors(&mut self, pin: &Arc<Pin>, live: &[Live]) {
-        if !live.iter().any(Live::is_kept) {
-            return;
-        }
-        let vectors = match Vectors::read(pin, self.env, &mut self.partitions).await {
-            Ok(vectors) => vectors,
-            Err(error) => {
-                self.notices.push(format!(
-                    "{}: whether vectors that are not applied name rows is not known: {}",
-                    pin.table.name(),
-                    error.message()
-                ));
-                return;
-            }
-        };
-        let (mut files, mut rows, mut known) = (0, 0, true);
-        for file in live.iter().filter(|file| file.is_kept()) {
-            let Some(vector) = vectors.of(file.partition, file.entry.bucket.0, &file.entry.file.file_name) else {
-                continue;
-            };
-            files += 1;
-            // older writers do not say how many rows a vector names
-            let told = vector.range.cardinality.and_then(|rows| u64::try_from(rows).ok());
-            rows += told.unwrap_or(1);
-            known &= told.is_some();
-        }
-        if files > 0 {
-            self.notices.push(format!(
-                "{}: {}{} of {} {} deleted by vectors that are not applied, since deletion-vectors.enabled is false now",
-                pin.table.name(),
-                if known { "" } else { "at least " },
-                plural(rows, "row"),
-                plural(files, "file"),
-                if rows == 1 { "is" } else { "are" }
-            ));
-        }
-    }
-
-    fn notice_hidden(&mut self, rule: &str, (files, rows): (u64, u64)) {
-        if files > 0 {
-            self.notices.push(format!("{rule}: {}, {} not read", plural(files, "file"), plural(rows, "row")));
-        }
-    }
-
-    /// `scan.bucket`: one bucket only.
-    fn filter_scan_bucket(&self, pin: &Arc<Pin>, live: &mut [Live]) {
-        if let Some(bucket) = pin.options.scan.bucket {
-            let rule: Arc<str> = format!("option scan.bucket = {bucket}").into();
-            drop_where(live, Stage::Bucket, &rule, |file| file.entry.bucket.0 != bucket);
-        }
-    }
-
-    /// Drops buckets that cannot hold the keys asked for.
-    fn filter_buckets(&mut self, pin: &Arc<Pin>, live: &mut [Live], verdicts: &[Vec<Option<bool>>]) -> Result<()> {
-        let Some(key) = BucketKey::try_new(&self.schema, &pin.options)? else { return Ok(()) };
-        let condition = self.filters.on_rows();
-        // partition, bucket count → buckets that remain
-        let mut wanted: HashMap<(PartitionId, i32), Option<WantedBuckets>> = HashMap::new();
-        let mut keys: HashMap<PartitionId, Option<Arc<Vec<Vec<Datum>>>>> = HashMap::new();
-        for file in live.iter_mut().filter(|file| file.is_kept()) {
-            let (partition, total) = (file.partition, file.entry.total_buckets);
-            if total <= 0 || !file.schema.as_deref().is_some_and(|schema| key.same_types(&self.schema, schema)) {
-                continue;
-            }
-            let remaining = match wanted.get(&(partition, total)) {
-                Some(known) => known,
-                None => {
-                    let keys = keys.entry(partition).or_insert_with(|| {
-                        key.keys(&condition, &|number| value_of(verdicts, number, partition)).map(Arc::new)
-                    });
-                    let buckets = match keys {
-                        Some(keys) => key.buckets(keys, total)?,
-                        None => None,
-                    };
-                    let found = buckets.map(|buckets| {
-                        let list: Vec<String> = buckets.iter().map(i32::to_string).collect();
-                        let rule = if list.is_empty() {
-                            "no key of this partition meets the filter".to_string()
-                        } else {
-                            format!("the filter's keys are in bucket {} of {total}", list.join(", "))
-                        };
-                        (buckets, rule.into())
-                    });
-                    wanted.entry((partition, total)).or_insert(found)
-                }
-            };
-            if let Some((buckets, rule)) = remaining
-                && !buckets.contains(&file.entry.bucket.0)
-            {
-                let rule = Arc::clone(rule);
-                file.drop_for(Stage::Bucket, &rule);
-            }
-        }
-        Ok(())
-    }
-
     /// Sections of every bucket that has files.
     fn cut_buckets(&self, pin: &Arc<Pin>, table: &Arc<Table>, live: &[Live]) -> Result<Vec<BucketDraft>> {
         let keyed = self.schema.is_primary_key_table();
@@ -561,200 +399,6 @@ impl<'a> Planner<'a> {
         }
         Ok(drafts)
     }
-
-    /// Locations and deletion vectors of the files kept so far.
-    async fn place_files(
-        &self,
-        pin: &Arc<Pin>,
-        table: &Arc<Table>,
-        live: &mut [Live],
-        vectors: &Vectors,
-    ) -> Result<Planned> {
-        let mut places = Places::new(table, &self.schema, &pin.options);
-        let mut planned: Planned = Vec::with_capacity(live.len());
-        let all_deleted: Arc<str> = "its deletion vector names every row".into();
-        for file in live.iter_mut() {
-            if !file.is_kept() {
-                planned.push(None);
-                continue;
-            }
-            let partition = self.partitions.values(file.partition);
-            let schema = file.schema.as_ref().ok_or_else(|| Error::internal("a file's schema was not loaded"))?;
-            let entry = &file.entry;
-            let place = places.data_file(entry, file.partition, &partition).await;
-            let (storage, location) = place.map_err(|error| match error.kind() {
-                ErrorKind::Corrupt => self.origins.blame(error, entry, table),
-                _ => error,
-            })?;
-            let vector = vectors.of(file.partition, entry.bucket.0, &entry.file.file_name);
-            let deletion = match vector {
-                Some(vector) => {
-                    let found = places.deletion_file(vector, entry.bucket, file.partition, &partition).await;
-                    Some(found.map_err(|error| in_index_manifest(error, &vector.index, pin))?)
-                }
-                None => None,
-            };
-            let found = PlannedFile {
-                entry: Arc::clone(entry),
-                location,
-                storage,
-                deletion,
-                index_rows: None,
-                file_schema: Arc::clone(schema),
-                partition,
-                min_key: Arc::clone(&file.keys.0),
-                max_key: Arc::clone(&file.keys.1),
-                snapshot: file.snapshot,
-            };
-            if found.deletion.is_some() && found.rows_after_vector() == Some(0) {
-                file.drop_for(Stage::Vector, &all_deleted);
-                planned.push(None);
-                continue;
-            }
-            planned.push(Some(found));
-        }
-        Ok(planned)
-    }
-
-    /// Asks the file indexes of files that are judged alone.
-    async fn ask_indexes(
-        &self,
-        pin: &Arc<Pin>,
-        live: &mut [Live],
-        buckets: &[BucketDraft],
-        planned: &mut Planned,
-        verdicts: &[Vec<Option<bool>>],
-    ) -> Result<()> {
-        let condition = self.filters.on_rows();
-        if condition == super::condition::Condition::Unknown {
-            return Ok(());
-        }
-        let mut questions: Vec<(usize, IndexPredicate)> = Vec::new();
-        for number in buckets.iter().flat_map(|bucket| &bucket.sections).filter(|s| s.alone).flat_map(Draft::files) {
-            let (Some(file), Some(Some(found))) = (live.get(number), planned.get(number)) else { continue };
-            let meta = &file.entry.file;
-            if meta.embedded_index.is_none() && meta.extra_files.is_empty() {
-                continue;
-            }
-            let orc = meta.file_name.ends_with(".orc");
-            let partition = file.partition;
-            let predicate = index_predicate(&condition, &self.schema, &found.file_schema, orc, &|expression| {
-                value_of(verdicts, expression, partition)
-            });
-            if predicate != IndexPredicate::Unknown {
-                questions.push((number, predicate));
-            }
-        }
-        let asked: &Planned = planned;
-        let mut answers = stream::iter(questions.into_iter().filter_map(|(number, predicate)| {
-            let file = asked.get(number)?.as_ref()?;
-            Some(async move { Ok::<_, Error>((number, ask(pin, file, &predicate).await?)) })
-        }))
-        .buffer_unordered(self.env.concurrency.max(1));
-        let mut verdict = Vec::new();
-        while let Some(answer) = answers.next().await {
-            verdict.push(answer?);
-        }
-        drop(answers);
-        let rule: Arc<str> = "its file index holds no row that meets the filter".into();
-        for (number, verdict) in verdict {
-            let skip = match verdict {
-                IndexVerdict::Remain => false,
-                IndexVerdict::Skip => true,
-                IndexVerdict::Rows(rows) => {
-                    let none = rows.is_empty();
-                    if let Some(Some(file)) = planned.get_mut(number) {
-                        file.index_rows = Some(Arc::new(rows));
-                    }
-                    none
-                }
-            };
-            if skip && let (Some(file), Some(slot)) = (live.get_mut(number), planned.get_mut(number)) {
-                *slot = None;
-                file.drop_for(Stage::Index, &rule);
-            }
-        }
-        Ok(())
-    }
-
-    /// Turns drafts into units.
-    fn assemble(&mut self, from: Origin, live: Vec<Live>, buckets: Vec<BucketDraft>, planned: Planned) {
-        let Origin { branch, snapshot } = from;
-        let planned: Vec<Option<Arc<PlannedFile>>> = planned.into_iter().map(|file| file.map(Arc::new)).collect();
-        let found = |number: usize| planned.get(number).and_then(Option::as_ref);
-        let mut kept: HashMap<usize, Kept> = HashMap::new();
-        for bucket in buckets {
-            let mut reduced = bucket.reduced;
-            let mut drafts = Vec::new();
-            for mut draft in bucket.sections {
-                for run in &mut draft.runs {
-                    let before = run.len();
-                    run.retain(|number| found(*number).is_some());
-                    reduced |= before != run.len();
-                }
-                draft.runs.retain(|run| !run.is_empty());
-                if !draft.runs.is_empty() {
-                    drafts.push(draft);
-                }
-            }
-            let mut sections = Vec::new();
-            let mut total_buckets = None;
-            for draft in join_neighbours(drafts) {
-                for number in draft.files() {
-                    if self.request.explain {
-                        let place = Kept {
-                            unit: self.units.len(),
-                            section: sections.len(),
-                            class: draft.class,
-                            rule: Arc::clone(&draft.rule),
-                        };
-                        kept.insert(number, place);
-                    }
-                    let total = found(number).map(|file| file.entry.total_buckets);
-                    total_buckets = total_buckets.max(total);
-                }
-                let runs: Vec<Vec<Arc<PlannedFile>>> = draft
-                    .runs
-                    .iter()
-                    .map(|run| run.iter().filter_map(|number| found(*number).map(Arc::clone)).collect())
-                    .collect();
-                sections.push(Section { class: draft.class, runs, complete: !reduced });
-            }
-            if let Some(total_buckets) = total_buckets {
-                self.units.push(Unit {
-                    partition: self.partitions.values(bucket.partition),
-                    bucket: Bucket(bucket.bucket),
-                    total_buckets,
-                    branch: branch.clone(),
-                    sections,
-                });
-            }
-        }
-        for (number, file) in live.into_iter().enumerate() {
-            if let Some((stage, _)) = &file.dropped {
-                stage.count(&mut self.stages);
-            }
-            if self.request.explain {
-                let place = kept.remove(&number);
-                let from = Origin { branch: branch.clone(), snapshot: file.snapshot.or(snapshot) };
-                self.considered.push(Considered { file, kept: place, from });
-            }
-        }
-    }
-}
-
-/// Schemas read, at most, to know how keys were hashed.
-const SCHEMAS_LOOKED_AT: i64 = 32;
-
-/// The files kept so far, by number.
-type Planned = Vec<Option<PlannedFile>>;
-
-/// Buckets that can hold the keys asked for, and the rule as shown.
-type WantedBuckets = (BTreeSet<i32>, Arc<str>);
-
-/// `1 file`, `2 files`.
-fn plural(count: u64, one: &str) -> String {
-    if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }
 }
 
 /// Drops the files that `which` names; returns how many files and rows.

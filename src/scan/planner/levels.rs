@@ -1,0 +1,98 @@
+//! Levels and vectors that a read does not see, and the notices that say how much that is.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::{Planner, drop_where};
+use crate::error::Result;
+use crate::scan::live::Live;
+use crate::scan::plan::{ScanKind, Stage};
+use crate::scan::sections::MergeFacts;
+use crate::scan::vectors::Vectors;
+use crate::snapshot::Pin;
+
+impl Planner<'_> {
+    /// Hides levels and buckets that a read of this kind does not see, and says how much that is.
+    pub(super) fn filter_levels(&mut self, pin: &Arc<Pin>, live: &mut [Live]) -> Result<()> {
+        let options = &pin.options;
+        let postpone: Arc<str> = "the postpone bucket is hidden until it is compacted".into();
+        let hidden = drop_where(live, Stage::Level, &postpone, |file| file.entry.bucket.0 < 0);
+        self.notice_hidden(&postpone, hidden);
+        match self.request.kind {
+            ScanKind::Delta(_) | ScanKind::Changelog(_) => {}
+            ScanKind::ReadOptimized => {
+                let rule: Arc<str> = format!("below the top level {} ($ro)", options.max_level).into();
+                drop_where(live, Stage::Level, &rule, |file| file.entry.file.level != options.max_level);
+            }
+            ScanKind::Full | ScanKind::FullWithDeletes => {
+                let facts = MergeFacts::new(options, self.request.kind.keeps_deletes());
+                let mut hidden: BTreeMap<&'static str, (u64, u64)> = BTreeMap::new();
+                for file in live.iter_mut().filter(|file| file.is_kept() && file.entry.file.level == 0) {
+                    let rule = file.schema.as_deref().and_then(|schema| facts.hides_level_0(schema));
+                    if let Some(rule) = rule {
+                        let count = hidden.entry(rule).or_default();
+                        count.0 += 1;
+                        count.1 += u64::try_from(file.entry.file.row_count).unwrap_or(0);
+                        file.drop_for(Stage::Level, &rule.into());
+                    }
+                }
+                for (rule, count) in hidden {
+                    self.notice_hidden(rule, count);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Says what vectors of a primary-key table are not applied since its option was switched off: rows they delete are
+    /// read again, as Java reads them. Costs the index manifest. One that cannot be read fails no query, since nothing
+    /// of it is needed; the notice says so.
+    pub(super) async fn notice_unapplied_vectors(&mut self, pin: &Arc<Pin>, live: &[Live]) {
+        if !live.iter().any(Live::is_kept) {
+            return;
+        }
+        let vectors = match Vectors::read(pin, self.env, &mut self.partitions).await {
+            Ok(vectors) => vectors,
+            Err(error) => {
+                self.notices.push(format!(
+                    "{}: whether vectors that are not applied name rows is not known: {}",
+                    pin.table.name(),
+                    error.message()
+                ));
+                return;
+            }
+        };
+        let (mut files, mut rows, mut known) = (0, 0, true);
+        for file in live.iter().filter(|file| file.is_kept()) {
+            let Some(vector) = vectors.of(file.partition, file.entry.bucket.0, &file.entry.file.file_name) else {
+                continue;
+            };
+            files += 1;
+            // older writers do not say how many rows a vector names
+            let told = vector.range.cardinality.and_then(|rows| u64::try_from(rows).ok());
+            rows += told.unwrap_or(1);
+            known &= told.is_some();
+        }
+        if files > 0 {
+            self.notices.push(format!(
+                "{}: {}{} of {} {} deleted by vectors that are not applied, since deletion-vectors.enabled is false now",
+                pin.table.name(),
+                if known { "" } else { "at least " },
+                plural(rows, "row"),
+                plural(files, "file"),
+                if rows == 1 { "is" } else { "are" }
+            ));
+        }
+    }
+
+    fn notice_hidden(&mut self, rule: &str, (files, rows): (u64, u64)) {
+        if files > 0 {
+            self.notices.push(format!("{rule}: {}, {} not read", plural(files, "file"), plural(rows, "row")));
+        }
+    }
+}
+
+/// `1 file`, `2 files`.
+fn plural(count: u64, one: &str) -> String {
+    if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }
+}
