@@ -196,36 +196,52 @@ impl Error {
             }
             DataFusionError::Shared(shared) => match own_inside(shared.as_ref()) {
                 Some(own) => own.with_source(shared),
-                None => Self::internal(shared.to_string()).with_code("Execution").with_source(shared),
+                None => Self::told(&shared).with_source(shared),
             },
             DataFusionError::ArrowError(arrow, _) => Self::from_arrow(*arrow),
-            other => {
-                // an error of ours that travelled inside Parquet's or another library's
-                if let Some(own) = own_inside(&other) {
-                    return own.with_source(other);
+            // an error of ours may have travelled inside Parquet's or another library's
+            other => own_inside(&other).unwrap_or_else(|| Self::told(&other)).with_source(other),
+        }
+    }
+
+    /// What an error that holds none of ours tells, by its kind.
+    fn told(error: &DataFusionError) -> Self {
+        let (kind, code) = match error {
+            DataFusionError::Context(_, inner) => return Self::told(inner),
+            DataFusionError::Diagnostic(_, inner) => return Self::told(inner),
+            DataFusionError::Shared(inner) => return Self::told(inner),
+            DataFusionError::ArrowError(arrow, _) => (arrow_kind(arrow), "Execution"),
+            DataFusionError::ResourcesExhausted(_) => (ErrorKind::Exhausted, "ResourcesExhausted"),
+            DataFusionError::SQL(..) => (ErrorKind::Invalid, "Syntax"),
+            DataFusionError::Plan(_) => (ErrorKind::Invalid, "Plan"),
+            DataFusionError::SchemaError(schema, _) => (ErrorKind::Invalid, schema_code(schema)),
+            DataFusionError::NotImplemented(_) => (ErrorKind::Unsupported, "NotImplemented"),
+            DataFusionError::ObjectStore(_) | DataFusionError::IoError(_) => (ErrorKind::Unavailable, "Storage"),
+            DataFusionError::Execution(_) => (ErrorKind::Invalid, "Execution"),
+            DataFusionError::Configuration(_) => (ErrorKind::Invalid, "BadOption"),
+            _ => (ErrorKind::Internal, "Execution"),
+        };
+        let told = Self::new(
+            kind,
+            match error {
+                // without the request to report a bug elsewhere, which leads nobody out
+                DataFusionError::Internal(text) => {
+                    let text = text.split(DataFusionError::BACK_TRACE_SEP).next().unwrap_or(text);
+                    format!("the query engine cannot run this: {text}")
                 }
-                let (kind, code) = match &other {
-                    DataFusionError::ResourcesExhausted(_) => (ErrorKind::Exhausted, "ResourcesExhausted"),
-                    DataFusionError::SQL(..) => (ErrorKind::Invalid, "Syntax"),
-                    DataFusionError::Plan(_) => (ErrorKind::Invalid, "Plan"),
-                    DataFusionError::SchemaError(schema, _) => (ErrorKind::Invalid, schema_code(schema)),
-                    DataFusionError::NotImplemented(_) => (ErrorKind::Unsupported, "NotImplemented"),
-                    DataFusionError::ObjectStore(_) | DataFusionError::IoError(_) => {
-                        (ErrorKind::Unavailable, "Storage")
-                    }
-                    DataFusionError::Execution(_) => (ErrorKind::Invalid, "Execution"),
-                    _ => (ErrorKind::Internal, "Execution"),
-                };
-                let hint = match &other {
-                    DataFusionError::SchemaError(schema, _) => schema_hint(schema),
-                    _ => None,
-                };
-                let error = Self::new(kind, other.strip_backtrace()).with_code(code).with_source(other);
-                match hint {
-                    Some(hint) => error.with_hint(hint),
-                    None => error,
-                }
+                other => other.strip_backtrace(),
+            },
+        )
+        .with_code(code);
+        match error {
+            DataFusionError::SchemaError(schema, _) => match schema_hint(schema) {
+                Some(hint) => told.with_hint(hint),
+                None => told,
+            },
+            DataFusionError::Internal(_) => {
+                told.with_hint("write the expression another way, with a CAST to the type that is meant for instance")
             }
+            _ => told,
         }
     }
 
@@ -233,15 +249,20 @@ impl Error {
         if let arrow::error::ArrowError::ExternalError(source) = error {
             return Self::from_datafusion(DataFusionError::External(source));
         }
-        let kind = match &error {
-            arrow::error::ArrowError::ParseError(_)
-            | arrow::error::ArrowError::CastError(_)
-            | arrow::error::ArrowError::DivideByZero
-            | arrow::error::ArrowError::ArithmeticOverflow(_)
-            | arrow::error::ArrowError::ComputeError(_) => ErrorKind::Invalid,
-            _ => ErrorKind::Internal,
-        };
+        let kind = arrow_kind(&error);
         Self::new(kind, error.to_string()).with_code("Execution").with_source(error)
+    }
+}
+
+/// Whether the data and the statement are at fault, or the engine.
+fn arrow_kind(error: &arrow::error::ArrowError) -> ErrorKind {
+    match error {
+        arrow::error::ArrowError::ParseError(_)
+        | arrow::error::ArrowError::CastError(_)
+        | arrow::error::ArrowError::DivideByZero
+        | arrow::error::ArrowError::ArithmeticOverflow(_)
+        | arrow::error::ArrowError::ComputeError(_) => ErrorKind::Invalid,
+        _ => ErrorKind::Internal,
     }
 }
 

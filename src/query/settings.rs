@@ -3,7 +3,7 @@
 use std::any::Any;
 
 use datafusion::common::config::{ConfigEntry, ConfigExtension, ConfigField, ConfigOptions, ExtensionOptions};
-use datafusion::common::config_err;
+use datafusion::common::{config_datafusion_err, config_err};
 
 use crate::error::Result;
 use crate::spec::zone::Zone;
@@ -50,7 +50,7 @@ impl ExtensionOptions for LakepinOptions {
     }
 
     fn set(&mut self, key: &str, value: &str) -> datafusion::common::Result<()> {
-        match key {
+        let set = match key {
             "merge_source" => self.merge_source.set("", value),
             "part_rows" => self.part_rows.set("", value),
             "verify_files" => self.verify_files.set("", value),
@@ -58,9 +58,10 @@ impl ExtensionOptions for LakepinOptions {
             "max_bytes_scanned" => self.max_bytes_scanned.set("", value),
             _ => {
                 let known: Vec<String> = self.entries().into_iter().map(|entry| entry.key).collect();
-                config_err!("there is no setting lakepin.{key}; there are {}", known.join(", "))
+                return config_err!("there is no setting lakepin.{key}; there are {}", known.join(", "));
             }
-        }
+        };
+        set.map_err(|error| config_datafusion_err!("lakepin.{key} = '{value}': {}", error.message()))
     }
 
     fn entries(&self) -> Vec<ConfigEntry> {

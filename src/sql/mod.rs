@@ -10,6 +10,7 @@
 //! | `plain` | statements that reach DataFusion without us: still one snapshot for each table |
 //! | `identifiers`, `escapes`, `doubles` | unquoted names; `LIKE … ESCAPE`; numbers with an exponent |
 //! | `operands`, `timestamps` | operands that would lose digits when they are brought to one type |
+//! | `map_order` | where the order of a map's entries decides |
 //! | `settings` | what a session remembers |
 //! | `parameters` | values for `$name` |
 //! | `prepared` | PREPARE and EXECUTE |
@@ -27,6 +28,7 @@ mod escapes;
 mod functions;
 mod identifiers;
 mod limits;
+mod map_order;
 mod memory;
 mod names;
 mod operands;

@@ -29,6 +29,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use super::catalog::LakeCatalog;
 use super::constant::text;
 use super::limits;
+use super::map_order;
 use super::parameters::bind;
 use super::prepared::Step;
 use super::result::{PinLine, Scanned, StatementKind, StatementResult, Timing};
@@ -452,6 +453,9 @@ impl Session {
         let planning = Instant::now();
         let physical = run.state.create_physical_plan(plan).await?;
         limits::check(&Work::of(&physical), run.state.config_options())?;
+        if map_order::matters(plan)? {
+            run.statement.notice(map_order::NOTICE);
+        }
         let physical = yielding(physical)?;
         let stream = execute_stream(Arc::clone(&physical), Arc::new(TaskContext::from(&run.state)))?;
         let reports = run.statement.log().reports();

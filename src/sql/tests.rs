@@ -1,4 +1,6 @@
 mod answered;
+#[cfg(feature = "codec")]
+mod bytes;
 mod changes;
 mod global;
 mod hints;

@@ -297,3 +297,38 @@ async fn a_diff_tells_of_arrays_whose_order_is_not_kept() {
     let result = session.run_one("SELECT * FROM paimon_diff('pk_lsm', from => 1, to => 2)").await.unwrap();
     assert!(!result.notices.iter().any(|n| n.contains("order of elements")), "{:?}", result.notices);
 }
+
+#[tokio::test]
+async fn a_result_that_hangs_on_the_order_of_map_entries_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let columns = [("id", "INT NOT NULL"), ("m", "MAP<STRING, INT>"), ("l", "ARRAY<MAP<STRING, INT>>")];
+    let spec = TableSpec::new(&columns).primary_key(&["id"]).option("bucket", "1");
+    let mut table = TableBuilder::create(dir.path(), "pay", "t", &spec).unwrap();
+    table.append(&[json!({"id": 1, "m": map_of(&[("x", 1)]), "l": [map_of(&[("x", 1)])]})]).unwrap();
+    let session = session_of(&dir).await;
+    let told = async |sql: &str| {
+        let result = session.run_one(sql).await.unwrap_or_else(|e| panic!("{sql}: {e:?}"));
+        result.notices.iter().any(|notice| notice.contains("one map written in two orders"))
+    };
+    for sql in [
+        "SELECT * FROM t EXCEPT SELECT * FROM t VERSION AS OF 1",
+        "SELECT m FROM t INTERSECT SELECT m FROM t",
+        "SELECT DISTINCT m FROM t",
+        "SELECT DISTINCT l FROM t",
+        "SELECT count(DISTINCT m) AS maps FROM t",
+        "SELECT m, count(*) FROM t GROUP BY m",
+        "SELECT id FROM t WHERE id IN (SELECT id FROM (SELECT id, m FROM t GROUP BY id, m))",
+    ] {
+        assert!(told(sql).await, "{sql}");
+    }
+    for sql in [
+        "SELECT * FROM t",
+        "SELECT id FROM t EXCEPT SELECT id FROM t VERSION AS OF 1",
+        "SELECT DISTINCT m['x'] FROM t",
+        "SELECT id, count(m), max(m['x']) FROM t GROUP BY id",
+        "SELECT op, before_m FROM paimon_diff('t', 0, 1)",
+        "SELECT a.m FROM t a JOIN t b ON a.id = b.id",
+    ] {
+        assert!(!told(sql).await, "{sql}");
+    }
+}
