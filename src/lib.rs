@@ -16,16 +16,18 @@
 //! | 0 | [`error`] | the one error type |
 //! | 1 | [`spec`] | the format as values: bytes in, values out |
 //! | 2 | [`storage`] | object stores: reading, listing, retries, counters, caches; clock and ids |
-//! | 2 | [`merge`] | runs, sections, merge engines: streams, never files |
-//! | 3 | [`mod@file`] | one data file: Parquet, ORC, Avro; schema evolution |
+//! | 2 | `merge` | runs, sections, merge engines: streams, never files |
+//! | 3 | `file` | one data file: Parquet, ORC, Avro; schema evolution |
 //! | 3 | [`snapshot`] | a table through time: snapshots, tags, branches, pins |
 //! | 4 | [`catalog`] | names to tables |
-//! | 4 | [`scan`] | a pin to splits |
-//! | 5 | [`read`] | a split to batches |
+//! | 4 | `scan` | a pin to splits |
+//! | 5 | `read` | a split to batches |
 //! | 7 | [`query`] | how DataFusion sees a table |
-//! | 8 | [`recon`] | accounting: which rows of a snapshot are final |
+//! | 8 | `recon` | accounting: which rows of a snapshot are final |
 //! | 9 | [`sql`] | what can be said |
 //! | 10 | `shell` | the program |
+//!
+//! Rooms that are no links are private: what an embedder needs of them is given out by a room above.
 //!
 //! # Invariants
 //! - A room imports only rooms below it (`layers.rs` checks).
@@ -37,12 +39,12 @@
 
 pub mod catalog;
 pub mod error;
-pub mod file;
-pub mod merge;
+mod file;
+mod merge;
 pub mod query;
-pub mod read;
-pub mod recon;
-pub mod scan;
+mod read;
+mod recon;
+mod scan;
 #[cfg(feature = "cli")]
 pub mod shell;
 pub mod snapshot;

@@ -203,7 +203,7 @@ impl Completion {
                 starting(word, tags.into_iter().map(|tag| format!("'{}'", tag.replace('\'', "''"))))
             }
             Wanted::Setting => self.settings(word),
-            Wanted::ScanOption => starting(word, Session::scan_options().iter().map(|option| quoted(option, '\''))),
+            Wanted::ScanOption => starting(word, Session::scan_options().map(|option| quoted(option, '\''))),
             Wanted::Anything if word.contains(['$', '@']) => self.relations(word),
             Wanted::Anything => self.anything(whole, word),
         }
@@ -222,7 +222,7 @@ impl Completion {
                     found.extend(starting(word, part(self.tables(Some(database)), format!("paimon.{database}."))));
                 }
                 Some((table, _)) => {
-                    let options = Session::scan_options().iter();
+                    let options = Session::scan_options();
                     found.extend(starting(word, options.map(|o| format!("'paimon.{database}.{table}.{o}'"))));
                 }
             },

@@ -6,25 +6,7 @@ use super::timestamp::parse_timestamp;
 use super::travel::PinRequest;
 use super::zone::SessionZone;
 use crate::error::{Error, Result};
-use crate::spec::options::ScanOptions;
-
-/// Options that say where in a table's time a read starts.
-const POSITIONS: &[&str] = &[
-    "scan.mode",
-    "log.scan",
-    "scan.snapshot-id",
-    "scan.tag-name",
-    "scan.watermark",
-    "scan.timestamp",
-    "scan.timestamp-millis",
-    "log.scan.timestamp-millis",
-    "scan.version",
-    "scan.file-creation-time-millis",
-    "scan.creation-time-millis",
-    "incremental-between",
-    "incremental-between-timestamp",
-    "incremental-to-auto-tag",
-];
+use crate::spec::options::{ScanOptions, is_position};
 
 /// The options in force: the table's, overlaid with the caller's. A position the caller gives replaces all of the
 /// table's; a request that is more than "latest" replaces both.
@@ -34,7 +16,7 @@ pub(super) fn options_in_force(
     request: &PinRequest,
 ) -> BTreeMap<String, String> {
     let mut merged = of_table.clone();
-    let caller_positions = POSITIONS.iter().any(|position| of_caller.contains_key(*position));
+    let caller_positions = of_caller.keys().any(|key| is_position(key));
     if caller_positions {
         remove_positions(&mut merged);
     }
@@ -47,7 +29,7 @@ pub(super) fn options_in_force(
 
 /// Takes out what says where a read starts.
 pub(super) fn remove_positions(options: &mut BTreeMap<String, String>) {
-    options.retain(|key, _| !POSITIONS.contains(&key.as_str()));
+    options.retain(|key, _| !is_position(key));
 }
 
 /// What `scan.mode` and the options beside it ask for.

@@ -10,8 +10,10 @@ use given::{Given, lower};
 
 mod given;
 mod readable;
+mod reading;
 mod retention;
 
+pub(crate) use reading::{chooses, choosing_options, is_position, is_reading_option, reading_options};
 pub use retention::RetentionOptions;
 
 /// Rule that folds the rows of one key.

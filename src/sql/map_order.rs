@@ -7,8 +7,7 @@ use datafusion::error::Result as DfResult;
 use datafusion::logical_expr::{Distinct, Expr, ExprSchemable, LogicalPlan};
 
 /// What the result says.
-pub(crate) const NOTICE: &str =
-    "maps are grouped and compared by their entries in order here, so one map written in two orders counts as two; \
+pub(crate) const NOTICE: &str = "maps are grouped and compared by their entries in order here, so one map written in two orders counts as two; \
      paimon_diff compares them as sets";
 
 /// Whether rows are grouped, told apart or joined by maps, subqueries included.

@@ -6,21 +6,7 @@ use std::fmt;
 use super::settings::{check_reference_options, rename_old};
 use crate::error::{Error, Result};
 use crate::snapshot::{PinRequest, SessionZone, parse_timestamp};
-
-/// Options that choose a snapshot or a range; at most one of them may be given, and none beside a clause.
-const CHOOSING: &[&str] = &[
-    "scan.snapshot-id",
-    "scan.tag-name",
-    "scan.timestamp-millis",
-    "scan.timestamp",
-    "scan.watermark",
-    "scan.version",
-    "scan.file-creation-time-millis",
-    "scan.creation-time-millis",
-    "incremental-between",
-    "incremental-between-timestamp",
-    "incremental-to-auto-tag",
-];
+use crate::spec::options::{chooses, choosing_options};
 
 /// What a reference says: a selector, options, or nothing of both.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
@@ -48,7 +34,7 @@ impl Selection {
     pub(crate) fn check(mut self) -> Result<Self> {
         rename_old(&mut self.options);
         check_reference_options(&self.options)?;
-        let chosen: Vec<&str> = CHOOSING.iter().copied().filter(|key| self.options.contains_key(*key)).collect();
+        let chosen: Vec<&str> = choosing_options().filter(|key| self.options.contains_key(*key)).collect();
         let conflict = |message: String| {
             Err(Error::invalid(message)
                 .with_code("ConflictingSelectors")
@@ -140,12 +126,12 @@ impl fmt::Display for Selection {
 
 /// The option among these that chooses a snapshot or a range.
 pub(crate) fn choosing(options: &BTreeMap<String, String>) -> Option<&'static str> {
-    CHOOSING.iter().copied().find(|key| options.contains_key(*key))
+    choosing_options().find(|key| options.contains_key(*key))
 }
 
 /// Checks that what a session set chooses once: which of two choices is the later one is not known.
 pub(crate) fn one_choice(options: &BTreeMap<String, String>) -> Result<()> {
-    let mut chosen = CHOOSING.iter().filter(|key| options.contains_key(**key));
+    let mut chosen = choosing_options().filter(|key| options.contains_key(*key));
     match (chosen.next(), chosen.next()) {
         (Some(first), Some(second)) => {
             Err(Error::invalid(format!("the session has set {first} and {second}, which exclude each other"))
@@ -164,11 +150,6 @@ pub(crate) fn drop_choices(options: &mut BTreeMap<String, String>) {
 /// What chooses a snapshot among these.
 pub(crate) fn choices(options: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     options.iter().filter(|(key, _)| chooses(key)).map(|(key, value)| (key.clone(), value.clone())).collect()
-}
-
-/// Whether an option says which state or range is read.
-pub(crate) fn chooses(key: &str) -> bool {
-    CHOOSING.contains(&key) || key == "scan.mode"
 }
 
 #[cfg(test)]

@@ -11,34 +11,12 @@ use datafusion::catalog::TableProvider;
 use super::functions::check_range_option;
 use super::names::split_parts;
 use super::prepared::PreparedStatements;
-use super::selector::{chooses, drop_choices};
+use super::selector::drop_choices;
 use crate::error::{Error, Result};
 use crate::snapshot::nearest::known_names;
 use crate::snapshot::{Fingerprint, Pin, SessionZone, TableIdent, parse_timestamp};
 use crate::spec::CoreOptions;
-
-/// Scan options a session may set, and that a hint may name beside the table's own.
-pub(crate) const SCAN_OPTIONS: &[&str] = &[
-    "scan.mode",
-    "scan.snapshot-id",
-    "scan.tag-name",
-    "scan.timestamp-millis",
-    "scan.timestamp",
-    "scan.watermark",
-    "scan.version",
-    "scan.file-creation-time-millis",
-    "scan.creation-time-millis",
-    "scan.bucket",
-    "scan.fallback-branch",
-    "scan.primary-branch",
-    "incremental-between",
-    "incremental-between-timestamp",
-    "incremental-between-scan-mode",
-    "incremental-between-tag-to-snapshot",
-    "incremental-to-auto-tag",
-    "file-index.read.enabled",
-    "table-read.sequence-number.enabled",
-];
+use crate::spec::options::{chooses, is_reading_option, reading_options};
 
 /// Options that are part of what a table is, or say that it must not be read: no hint may change them.
 const FIXED: &[&str] = &[
@@ -102,7 +80,7 @@ const OTHERS: &[&str] =
 fn meant(key: &str) -> Option<&'static str> {
     let plain = key.trim().to_lowercase().replace('_', "-");
     let old = OLD_NAMES.iter().map(|(old, _)| *old);
-    SCAN_OPTIONS.iter().copied().chain(old).chain(["branch"]).find(|known| {
+    reading_options().chain(old).chain(["branch"]).find(|known| {
         let scan = known.strip_prefix("scan.").or(known.strip_prefix("log.scan."));
         plain == *known
             || scan.is_some_and(|rest| plain == rest)
@@ -124,7 +102,7 @@ pub(crate) fn check_reference_options(options: &BTreeMap<String, String>) -> Res
         }
         let typed = (key.starts_with("scan.") || key.starts_with("incremental"))
             && !OTHERS.iter().any(|other| key.starts_with(other));
-        let near = || crate::snapshot::nearest::nearest(key, SCAN_OPTIONS.iter().copied()).first().copied();
+        let near = || crate::snapshot::nearest::nearest(key, reading_options()).first().copied();
         if let Some(near) = meant(key).or_else(|| near().filter(|_| typed)) {
             return Err(Error::invalid(format!("'{key}' is no scan option"))
                 .with_code("UnknownOption")
@@ -146,7 +124,7 @@ pub(crate) fn rename_old(options: &mut BTreeMap<String, String>) {
 
 /// Whether an option of a reference changes what is read. All others stay out of the read.
 pub(crate) fn is_honoured(key: &str) -> bool {
-    SCAN_OPTIONS.contains(&key) || key == "branch"
+    is_reading_option(key) || key == "branch"
 }
 
 /// A pin the session holds until it is told otherwise.
@@ -275,16 +253,15 @@ impl OptionName {
             Error::invalid(format!("'{name}' is no scan option"))
                 .with_code("UnknownOption")
                 .with_context("option", option)
-                .with_hint(known_names("options", option, SCAN_OPTIONS.iter().copied()))
+                .with_hint(known_names("options", option, reading_options()))
         };
         let rest = name.strip_prefix("paimon.").ok_or_else(|| unknown(name))?;
-        if SCAN_OPTIONS.contains(&rest) {
+        if is_reading_option(rest) {
             return Ok(Self { table: None, option: rest.to_string() });
         }
         // the longest known option at the end; what stands before names the table
-        let option = SCAN_OPTIONS
-            .iter()
-            .filter(|option| rest.strip_suffix(**option).is_some_and(|before| before.ends_with('.')))
+        let option = reading_options()
+            .filter(|option| rest.strip_suffix(*option).is_some_and(|before| before.ends_with('.')))
             .max_by_key(|option| option.len())
             .ok_or_else(|| unknown(rest))?;
         let before = rest.strip_suffix(option).unwrap_or_default().trim_end_matches('.');
@@ -299,7 +276,7 @@ impl OptionName {
                 )));
             }
         };
-        Ok(Self { table: Some((database, table)), option: (*option).to_string() })
+        Ok(Self { table: Some((database, table)), option: option.to_string() })
     }
 
     /// Checks a value before it is set: one that can never be used would fail every later statement.

@@ -9,13 +9,13 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::query::{LakeTable, ScanLog, Work};
 use crate::recon::accounting::{Accounting, AccountingOptions, account, counting};
 use crate::spec::Zone;
+use crate::spec::options::reading_options;
 use crate::sql::doubles;
 use crate::sql::functions;
 use crate::sql::limits;
 use crate::sql::place::missing_column;
 use crate::sql::result::PinLine;
 use crate::sql::rewrite::rewrite;
-use crate::sql::settings::SCAN_OPTIONS;
 use crate::sql::statements::{self, describe, name_of, pin};
 use crate::sql::system_tables;
 
@@ -87,14 +87,14 @@ impl Session {
         let state = self.context.state_ref();
         let mut names: Vec<String> =
             state.read().config_options().entries().into_iter().map(|entry| entry.key).collect();
-        names.extend(Self::scan_options().iter().map(|option| format!("'paimon.{option}'")));
+        names.extend(Self::scan_options().map(|option| format!("'paimon.{option}'")));
         names.sort();
         names
     }
 
     /// Options of a scan that a hint or `SET 'paimon.…'` may name.
-    pub fn scan_options() -> &'static [&'static str] {
-        SCAN_OPTIONS
+    pub fn scan_options() -> impl Iterator<Item = &'static str> {
+        reading_options()
     }
 
     /// Names after `$`.

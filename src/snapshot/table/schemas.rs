@@ -1,0 +1,88 @@
+//! Schemas of a table.
+
+use std::sync::Arc;
+
+use super::Table;
+use crate::error::{Error, Result};
+use crate::snapshot::documents::{Numbered, list_numbered, read_json};
+use crate::spec::{SchemaId, TableSchema};
+
+impl Table {
+    /// A schema by number, of the table as last listed.
+    pub async fn schema(&self, id: SchemaId) -> Result<Arc<TableSchema>> {
+        let known = self.schema_files.lock().get(&id.0).cloned();
+        let file = match known {
+            Some(file) => file,
+            None => {
+                let files = self.list_schemas().await?;
+                match files.iter().find(|file| file.number == id.0) {
+                    Some(file) => file.clone(),
+                    None => return Err(self.missing_schema(id, &files)),
+                }
+            }
+        };
+        match self.read_schema(&file).await? {
+            Some(schema) => Ok(schema),
+            None => Err(self.missing_schema(id, &self.list_schemas().await?)),
+        }
+    }
+
+    /// The schema with the highest number, by listing. Error `TableNotFound` when there is none.
+    pub async fn latest_schema(&self) -> Result<Arc<TableSchema>> {
+        // what is listed may be gone when it is read, in a table that is being dropped
+        for _ in 0..2 {
+            let files = self.list_schemas().await?;
+            let Some(last) = files.last() else { break };
+            if let Some(schema) = self.read_schema(last).await? {
+                return Ok(schema);
+            }
+        }
+        Err(Error::not_found("there is no schema file: this is not a table, or it was dropped")
+            .with_code("TableNotFound")
+            .with_context("table", self.name())
+            .with_context("folder", self.branch_root.join("schema")?)
+            .with_hint("if it was not dropped, restore its schema files: nothing of it can be read without them"))
+    }
+
+    /// All schema numbers, ascending, by listing.
+    pub async fn schema_ids(&self) -> Result<Vec<SchemaId>> {
+        Ok(self.list_schemas().await?.iter().map(|file| SchemaId(file.number)).collect())
+    }
+
+    async fn list_schemas(&self) -> Result<Vec<Numbered>> {
+        let files = list_numbered(&self.storage, &self.branch_root.join("schema")?, "schema-").await?;
+        *self.schema_files.lock() = files.iter().map(|file| (file.number, file.clone())).collect();
+        Ok(files)
+    }
+
+    async fn read_schema(&self, file: &Numbered) -> Result<Option<Arc<TableSchema>>> {
+        let stamp = file.stamp();
+        if let Some(known) = self.schemas.get(&stamp) {
+            return Ok(Some(known));
+        }
+        let id = SchemaId(file.number);
+        let read = read_json(&self.storage, &file.file.location, |bytes| {
+            let schema = TableSchema::from_json(bytes)?;
+            if schema.id != id {
+                return Err(Error::corrupt(format!("the file of schema {id} holds schema {}", schema.id)));
+            }
+            Ok(schema)
+        });
+        let Some(schema) = read.await.map_err(|e| e.with_context("table", self.name()))? else { return Ok(None) };
+        let schema = Arc::new(schema);
+        let bytes = usize::try_from(file.file.size).unwrap_or(usize::MAX).saturating_mul(2);
+        self.schemas.insert(stamp, Arc::clone(&schema), bytes);
+        Ok(Some(schema))
+    }
+
+    fn missing_schema(&self, id: SchemaId, known: &[Numbered]) -> Error {
+        let numbers: Vec<String> = known.iter().map(|file| file.number.to_string()).collect();
+        let mut error = Error::corrupt(format!("schema {id} is missing; there are schemas {}", numbers.join(", ")))
+            .with_code("SchemaNotFound")
+            .with_context("table", self.name());
+        if let Ok(file) = self.branch_root.join(&format!("schema/schema-{id}")) {
+            error = error.with_context("file", file);
+        }
+        error.with_hint("restore the schema file: snapshots and data files written with it cannot be read without it")
+    }
+}
