@@ -42,6 +42,6 @@ pub(crate) use open::holds_nulls;
 pub use open::open;
 pub use parquet::check_row_groups;
 pub(crate) use physical::{to_declared, within_precision};
-pub use task::{
-    FileEnv, FileOptions, FileTask, OutputColumn, ROW_POSITION, SEQUENCE_NUMBER, VALUE_KIND, output_schema,
-};
+#[cfg(test)]
+pub(crate) use task::output_schema;
+pub use task::{FileEnv, FileOptions, FileTask, OutputColumn, SEQUENCE_NUMBER};

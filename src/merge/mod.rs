@@ -47,5 +47,5 @@ pub use range::{Key, KeyRange, within};
 pub use rules::MergeRules;
 pub use sample::{KeySample, KeySampler, key_ranges};
 pub use section::{ranked_by_file, runs_of_one_level, sections};
-pub use select::{FileSequence, KeyFile, SectionSelection, SelectionStats, cut, join, select, select_streamed};
-pub use tree::{MergeCounters, MergeOptions, RunInput, merge_runs};
+pub use select::{FileSequence, KeyFile, SectionSelection, cut, join, select, select_streamed};
+pub use tree::{MergeOptions, RunInput, merge_runs};

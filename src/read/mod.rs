@@ -36,5 +36,5 @@ mod stretch;
 pub use context::{ReadCaches, ReadColumn, ReadContext, ReadCounters, ReadOptions, SectionHandle, check_rules};
 pub use merged::part;
 pub use parts::SectionPart;
-pub use section::{RowStream, constant_rows, file, is_merged, is_told, live_mask, section};
+pub use section::{file, is_merged, is_told, live_mask, section};
 pub use selection::selection;

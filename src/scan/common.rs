@@ -51,6 +51,7 @@ impl CommonFiles {
     }
 
     /// How many there are.
+    #[cfg(test)]
     pub fn len(&self) -> usize {
         self.files.len()
     }

@@ -2,7 +2,7 @@
 //! in two orders. Where a statement depends on that, its result says so.
 
 use arrow::datatypes::DataType;
-use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::Result as DfResult;
 use datafusion::logical_expr::{Distinct, Expr, ExprSchemable, LogicalPlan};
 

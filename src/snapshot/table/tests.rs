@@ -1,5 +1,8 @@
+use futures::TryStreamExt;
+
 use super::super::testbed::{Bed, T0, commit, open, schema};
 use super::*;
+use crate::spec::SchemaId;
 use crate::testing::golden;
 
 async fn golden_table(name: &str) -> Arc<Table> {
