@@ -221,18 +221,8 @@ impl Error {
             DataFusionError::Configuration(_) => (ErrorKind::Invalid, "BadOption"),
             _ => (ErrorKind::Internal, "Execution"),
         };
-        let told = Self::new(
-            kind,
-            match error {
-                // without the request to report a bug elsewhere, which leads nobody out
-                DataFusionError::Internal(text) => {
-                    let text = text.split(DataFusionError::BACK_TRACE_SEP).next().unwrap_or(text);
-                    format!("the query engine cannot run this: {text}")
-                }
-                other => other.strip_backtrace(),
-            },
-        )
-        .with_code(code);
+        let text = error.strip_backtrace().replace(ASKS_FOR_A_REPORT, "");
+        let told = Self::new(kind, text).with_code(code);
         match error {
             DataFusionError::SchemaError(schema, _) => match schema_hint(schema) {
                 Some(hint) => told.with_hint(hint),
@@ -253,6 +243,10 @@ impl Error {
         Self::new(kind, error.to_string()).with_code("Execution").with_source(error)
     }
 }
+
+/// What DataFusion puts behind its internal errors, which functions called with wrong types are too: no way out.
+const ASKS_FOR_A_REPORT: &str = "\nThis issue was likely caused by a bug in DataFusion's code. Please help us to resolve this by filing a bug report \
+     in our issue tracker: https://github.com/apache/datafusion/issues";
 
 /// Whether the data and the statement are at fault, or the engine.
 fn arrow_kind(error: &arrow::error::ArrowError) -> ErrorKind {
@@ -383,5 +377,28 @@ mod tests {
     fn innermost_context_wins() {
         let error = Error::corrupt("bad magic").with_context("file", "a").with_context("file", "b");
         assert_eq!(error.context(), &[("file", "a".to_string())]);
+    }
+
+    #[test]
+    fn nobody_is_asked_to_report_a_bug_elsewhere() {
+        let internal = DataFusionError::Internal("no such kernel".into());
+        let inside = DataFusionError::Plan(format!("round cannot be called. {internal} Candidates: round(Int32)"));
+        for (error, kind) in [(internal, ErrorKind::Internal), (inside, ErrorKind::Invalid)] {
+            let shared = DataFusionError::Shared(std::sync::Arc::new(DataFusionError::Execution(error.to_string())));
+            let own = Error::from_datafusion(error);
+            assert_eq!(own.kind(), kind, "{own:?}");
+            for text in [own.to_string(), Error::from_datafusion(shared).to_string()] {
+                assert!(text.contains("no such kernel") && !text.contains("bug"), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_error_that_is_shared_keeps_its_kind() {
+        let of = |error: DataFusionError| Error::from_datafusion(DataFusionError::Shared(std::sync::Arc::new(error)));
+        assert_eq!(of(DataFusionError::Execution("x".into())).kind(), ErrorKind::Invalid);
+        assert_eq!(of(DataFusionError::ResourcesExhausted("x".into())).kind(), ErrorKind::Exhausted);
+        let divided = arrow::error::ArrowError::DivideByZero;
+        assert_eq!(of(DataFusionError::ArrowError(Box::new(divided), None)).kind(), ErrorKind::Invalid);
     }
 }

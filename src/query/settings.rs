@@ -61,7 +61,11 @@ impl ExtensionOptions for LakepinOptions {
                 return config_err!("there is no setting lakepin.{key}; there are {}", known.join(", "));
             }
         };
-        set.map_err(|error| config_datafusion_err!("lakepin.{key} = '{value}': {}", error.message()))
+        set.map_err(|error| {
+            let message = error.message().into_owned();
+            let first = message.lines().next().unwrap_or_default();
+            config_datafusion_err!("lakepin.{key} = '{value}': {first}")
+        })
     }
 
     fn entries(&self) -> Vec<ConfigEntry> {
