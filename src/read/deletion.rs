@@ -4,13 +4,30 @@ use arrow::buffer::BooleanBuffer;
 
 use super::context::ReadContext;
 use crate::error::{Error, ErrorKind, Result};
-use crate::scan::PlannedFile;
+use crate::scan::{DeletionFile, PlannedFile};
 use crate::spec::deletion_vector::{DeletionVector, check_file, decode, record_range};
 
 /// The rows of `file` that its deletion vector leaves, one bit per physical row; None: all.
+///
+/// # Errors
+/// The vector cannot be read, or is not one of this file: it names more rows than the index manifest says, or rows the
+/// file does not have.
 pub async fn live_rows(context: &ReadContext, file: &PlannedFile) -> Result<Option<BooleanBuffer>> {
-    let Some(vector) = vector(context, file).await? else { return Ok(None) };
-    Ok(Some(vector.to_live_mask(physical_rows(file)?)))
+    let Some(deletion) = &file.deletion else { return Ok(None) };
+    let vector = vector(context, file, deletion).await?;
+    let live = vector.to_live_mask(physical_rows(file)?);
+    live.map(Some).map_err(|error| named(error, context, file, deletion))
+}
+
+/// An error about the vector of a file.
+fn named(error: Error, context: &ReadContext, file: &PlannedFile, deletion: &DeletionFile) -> Error {
+    let error = error.with_context("file", &deletion.location).with_context("data file", &file.location);
+    let error = error.with_context("table", context.pin.table.name());
+    let error = match file.snapshot.or_else(|| context.pin.snapshot_id()) {
+        Some(id) => error.with_context("snapshot", id),
+        None => error,
+    };
+    error.or_restore()
 }
 
 /// Physical rows as an index.
@@ -20,11 +37,8 @@ pub fn physical_rows(file: &PlannedFile) -> Result<usize> {
         .map_err(|error| error.with_context("file", &file.location))
 }
 
-async fn vector(context: &ReadContext, file: &PlannedFile) -> Result<Option<DeletionVector>> {
-    let Some(deletion) = &file.deletion else { return Ok(None) };
-    let named = |error: Error| {
-        error.with_context("file", &deletion.location).with_context("data file", &file.location).or_restore()
-    };
+async fn vector(context: &ReadContext, file: &PlannedFile, deletion: &DeletionFile) -> Result<DeletionVector> {
+    let named = |error: Error| named(error, context, file, deletion);
     // one index file holds the vectors of many data files: read it whole, once
     let bytes = context
         .caches
@@ -55,5 +69,5 @@ async fn vector(context: &ReadContext, file: &PlannedFile) -> Result<Option<Dele
             deletion.cardinality.unwrap_or_default()
         ))));
     }
-    Ok(Some(vector))
+    Ok(vector)
 }

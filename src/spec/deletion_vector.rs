@@ -39,18 +39,25 @@ impl DeletionVector {
         self.0.len()
     }
 
-    /// One bit per row of a file of `rows` rows, set where the row lives. Positions behind the end are ignored.
-    pub fn to_live_mask(&self, rows: usize) -> BooleanBuffer {
+    /// One bit per row of a file of `rows` rows, set where the row lives.
+    ///
+    /// # Errors
+    /// A position behind the end of the file: the vector is another file's, or damaged. What it was to delete is not
+    /// known then, and counts made of its size would differ from the rows read.
+    pub fn to_live_mask(&self, rows: usize) -> Result<BooleanBuffer> {
         let mut live = BooleanBufferBuilder::new(rows);
         live.append_n(rows, true);
         for position in &self.0 {
             match usize::try_from(position) {
                 Ok(position) if position < rows => live.set_bit(position, false),
-                // positions ascend: the rest lies behind the end, too
-                _ => break,
+                _ => {
+                    return Err(damaged(format!(
+                        "the deletion vector names position {position} of a data file of {rows} rows"
+                    )));
+                }
             }
         }
-        live.finish()
+        Ok(live.finish())
     }
 }
 
@@ -256,10 +263,15 @@ mod tests {
     }
 
     #[test]
-    fn live_mask_is_the_complement_and_ignores_positions_behind_the_end() {
-        let live = vector([0, 2, 9]).to_live_mask(4);
+    fn live_mask_is_the_complement_and_refuses_positions_behind_the_end() {
+        let live = vector([0, 2]).to_live_mask(4).unwrap();
         assert_eq!(live.iter().collect::<Vec<_>>(), [false, true, false, true]);
-        assert_eq!(vector([]).to_live_mask(9).count_set_bits(), 9);
+        assert_eq!(vector([]).to_live_mask(9).unwrap().count_set_bits(), 9);
+        for (positions, rows) in [(vec![0, 2, 4], 4), (vec![0], 0), (vec![u64::MAX], 4)] {
+            let error = vector(positions).to_live_mask(rows).unwrap_err();
+            assert_eq!(error.code(), "CorruptDeletionVector");
+            assert!(error.to_string().contains(&format!("of a data file of {rows} rows")), "{error}");
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@ use futures::StreamExt;
 use serde_json::{Value, json};
 
 use super::{PLAIN, WAYS, WITH_SOURCE, Way, all_ways, explain, gone, keyed, latest, register, row, rows, table, walk};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::query::{LakeTable, LakeView, LakepinOptions, QueryEnv, ScanLog, Work};
 use crate::snapshot::{Pin, PinRequest};
 use crate::spec::CommitKind;
@@ -441,6 +441,33 @@ async fn a_vector_of_another_cardinality_is_damaged() {
     for way in WAYS.into_iter().chain([PLAIN]) {
         let error = rows(&register(way, &lake), "SELECT id FROM t").await.expect_err("damaged");
         assert!(error.to_string().contains("holds 3 rows, the index manifest says 2"), "{way:?}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn a_vector_that_names_rows_behind_the_end_is_damaged() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let append = TableSpec::new(&[("id", "INT NOT NULL"), ("v", "INT")]).option("deletion-vectors.enabled", "true");
+    let keyed = append.clone().primary_key(&["id"]).option("bucket", "1");
+    for (name, spec) in [("a", &append), ("k", &keyed)] {
+        let mut table = TableBuilder::create(dir.path(), "d", name, spec).expect("creates");
+        let all: Vec<Value> = (0..10).map(|id| json!({"id": id, "v": id})).collect();
+        table.commit().file(FileSpec::rows(&all).level(5)).publish().expect("publishes");
+        let file = table.live_files().expect("files").remove(0).file.file_name;
+        let commit = table.commit().delete_positions(&file, &[1, 2, 10]).kind(CommitKind::Compact);
+        let snapshot = commit.publish().expect("publishes");
+        let lake = latest(dir.path(), "d", name).await.expect("pins");
+        for way in WAYS.into_iter().chain([PLAIN]) {
+            let error = rows(&register(way, &lake), "SELECT v FROM t").await.expect_err("damaged");
+            assert_eq!((error.kind(), error.code()), (ErrorKind::Corrupt, "CorruptDeletionVector"), "{way:?}: {error}");
+            assert!(error.message().contains("position 10 of a data file of 10 rows"), "{way:?}: {error}");
+            let told = |wanted: &str| error.context().iter().find(|(known, _)| *known == wanted).map(|(_, told)| told);
+            assert_eq!(told("table"), Some(&format!("d.{name}")), "{way:?}");
+            assert_eq!(told("snapshot"), Some(&snapshot.id.to_string()), "{way:?}");
+            assert!(told("file").is_some_and(|told| told.contains("/index/index-")), "{way:?}: {error:?}");
+            assert!(told("data file").is_some_and(|told| told.ends_with(&file)), "{way:?}: {error:?}");
+            assert!(error.hint().is_some(), "{way:?}");
+        }
     }
 }
 
