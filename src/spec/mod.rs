@@ -12,6 +12,7 @@
 //! | `options` | table options as values; which tables and columns are refused, what is not honoured |
 //! | `snapshot`, `tag`, `statistics`, `json` | snapshots, tags, consumers, statistics: JSON documents |
 //! | `manifest`, `index_manifest`, `meta_file` | lists of files, in Avro, ORC or Parquet |
+//! | `avro` | Avro's container, codecs and schemas, for metadata and data |
 //! | `binary_row`, `bucket`, `partition_path` | rows of keys and bounds, their bucket and directory |
 //! | `deletion_vector`, `file_index` | what says that rows are gone, or cannot match |
 //! | `datum`, `row_kind`, `arrow_types` | one value, its order, and its Arrow form |
@@ -19,6 +20,7 @@
 //! | `parquet_footer` | whether a decoder would survive a Parquet footer |
 
 pub mod arrow_types;
+pub(crate) mod avro;
 pub mod binary_row;
 pub mod bucket;
 pub mod data_type;
@@ -53,7 +55,6 @@ pub use data_type::{DataField, DataType, FieldType};
 pub use datum::Datum;
 pub use index_manifest::{DeletionVectorRange, IndexFileMeta};
 pub use manifest::{DataFileMeta, FileKind, FileSource, ManifestEntry, ManifestFileMeta, SimpleStats};
-pub(crate) use meta_file::snappy_length;
 pub use options::CoreOptions;
 pub use row_kind::RowKind;
 pub use schema::{Bucket, BucketMode, SchemaId, TableSchema};

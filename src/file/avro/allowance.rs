@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::merge::MemoryBudget;
+use crate::spec::avro::Repeats;
 
 /// Bytes that no account is kept of: ordinary files take less.
 const UNASKED: usize = 8 << 20;
@@ -51,35 +52,20 @@ impl Drop for Meter {
 
 /// What the values of a block may still take.
 pub(super) struct Allowance {
-    /// Values that may still be read or skipped: those without bytes could else be repeated without end.
-    values: u64,
+    /// How many values may follow.
+    pub(super) repeats: Repeats,
     /// Memory of the values that are built.
     memory: Meter,
 }
 
 impl Allowance {
     pub(super) fn new(budget: &Arc<dyn MemoryBudget>) -> Self {
-        Self { values: 0, memory: Meter::new(budget) }
+        Self { repeats: Repeats::default(), memory: Meter::new(budget) }
     }
 
     /// For the values of a block of so many bytes, the first in it.
     pub(super) fn begin(&mut self, bytes: usize) {
-        self.values = (bytes as u64).saturating_mul(16).saturating_add(1 << 16);
-    }
-
-    /// Whether `count` values may follow.
-    pub(super) fn admit(&self, count: u64) -> Result<()> {
-        if count > self.values {
-            return Err(Error::corrupt("a value without bytes repeats itself"));
-        }
-        Ok(())
-    }
-
-    /// One value is read or skipped.
-    pub(super) fn value(&mut self) -> Result<()> {
-        self.admit(1)?;
-        self.values -= 1;
-        Ok(())
+        self.repeats = Repeats::of(bytes);
     }
 
     /// So many values of `width` bytes each are about to be built.
@@ -98,6 +84,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
+    use crate::error::Error;
 
     #[derive(Debug, Default)]
     struct Counted(AtomicUsize);

@@ -12,9 +12,8 @@ use arrow::datatypes::{DataType as ArrowType, Field, Fields};
 
 use super::super::physical::unscaled;
 use super::allowance::Allowance;
-use super::input::Input;
-use super::schema::{DecimalMeaning, IntMeaning, LongMeaning, Node};
 use crate::error::{Error, Result};
+use crate::spec::avro::{DecimalMeaning, Input, IntMeaning, LongMeaning, Node};
 
 /// The values of one column that are not given out yet.
 pub(super) struct Builder {
@@ -37,7 +36,7 @@ enum Values {
     Decimal(u8, i8, Option<usize>, Vec<i128>),
     Bytes(Option<usize>, Run),
     Text(Run),
-    Enum(Vec<String>, Run),
+    Enum(Arc<[String]>, Run),
     List(Vec<i32>, Box<Builder>),
     Map(Vec<i32>, Run, Box<Builder>),
     Record(Vec<(String, Builder)>),
@@ -119,12 +118,12 @@ impl Builder {
             Node::Bytes(meaning) => decimal(meaning, None),
             Node::Fixed(size, meaning) => decimal(meaning, Some(*size)),
             Node::Text => Values::Text(Run::new()),
-            Node::Enum(symbols) => Values::Enum(symbols.clone(), Run::new()),
+            Node::Enum(symbols) => Values::Enum(Arc::clone(symbols), Run::new()),
             Node::Array(item) => Values::List(vec![0], Box::new(Self::new(item)?)),
             Node::Map(value) => Values::Map(vec![0], Run::new(), Box::new(Self::new(value)?)),
             Node::Record(fields) => {
                 let mut builders = Vec::with_capacity(fields.len());
-                for (name, field) in fields {
+                for (name, field) in fields.iter() {
                     builders.push((name.clone(), Self::new(field)?));
                 }
                 Values::Record(builders)
@@ -155,7 +154,7 @@ impl Builder {
 
     /// Reads one value.
     pub(super) fn read(&mut self, input: &mut Input<'_>, allowance: &mut Allowance) -> Result<()> {
-        allowance.value()?;
+        allowance.repeats.value()?;
         if let Some(null) = self.null_branch {
             match input.long()? {
                 branch if branch == null => return self.push_null(),
@@ -183,7 +182,7 @@ impl Builder {
             }
             Values::List(ends, item) => {
                 loop {
-                    let items = input.items(allowance)?;
+                    let items = input.items(&allowance.repeats)?;
                     if items == 0 {
                         break;
                     }
@@ -196,7 +195,7 @@ impl Builder {
             }
             Values::Map(ends, keys, value) => {
                 loop {
-                    let items = input.items(allowance)?;
+                    let items = input.items(&allowance.repeats)?;
                     if items == 0 {
                         break;
                     }

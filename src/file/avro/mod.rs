@@ -2,21 +2,18 @@
 //!
 //! Read with a decoder of our own, because data files of Paimon are unlike others: Java puts a union around the row
 //! (`["null", record]`), maps whose key is no string are arrays of `{key, value}`, and `local-timestamp-*` means an
-//! instant while `timestamp-*` means a wall clock. Columns that are not asked for are skipped, not built.
+//! instant while `timestamp-*` means a wall clock. Columns that are not asked for are skipped, not built. Header, codecs,
+//! schema and primitive values are those of [`crate::spec::avro`], which reads metadata files too.
 //!
 //! | file | one idea |
 //! |---|---|
-//! | `container` | header, blocks, checksum marks, compression |
-//! | `schema` | the writer's schema as a tree |
-//! | `input` | the primitive values of Avro in a slice |
+//! | `container` | the blocks of a file, fetched one after the other |
 //! | `build` | values to Arrow arrays |
 //! | `allowance` | what may be made of a block |
 
 mod allowance;
 mod build;
 mod container;
-mod input;
-mod schema;
 
 use std::sync::Arc;
 
@@ -26,16 +23,15 @@ use futures::stream::{self, BoxStream};
 use self::allowance::Allowance;
 use self::build::Builder;
 use self::container::{Block, Container};
-use self::input::Input;
-use self::schema::Node;
 use super::access::Access;
 use super::decode::{Request, Stored, StoredBatch};
 use crate::error::{Error, Result};
 use crate::merge::MemoryBudget;
+use crate::spec::avro::{Input, Node};
 
 pub(super) async fn open(access: &Access, request: Request, budget: &Arc<dyn MemoryBudget>) -> Result<Stored> {
     let container = Container::open(access, budget).await?;
-    let decoder = RowDecoder::new(&container.schema, &request).map_err(|e| access.locate(e))?;
+    let decoder = RowDecoder::new(&container.header.schema, &request).map_err(|e| access.locate(e))?;
     let reader = Reader {
         access: access.clone(),
         container,
@@ -145,7 +141,7 @@ impl RowDecoder {
             _ => return Err(Error::corrupt("the top of the Avro schema is no record")),
         };
         let mut fields = Vec::with_capacity(record.len());
-        for (name, node) in record {
+        for (name, node) in record.iter() {
             if fields.iter().any(|f: &Field| &f.name == name) {
                 return Err(Error::corrupt(format!("the Avro schema has two fields '{name}'")));
             }
@@ -174,7 +170,7 @@ impl RowDecoder {
         for field in &mut self.fields {
             match &mut field.builder {
                 Some(builder) => builder.read(input, allowance),
-                None => field.node.skip(input, allowance),
+                None => field.node.skip(input, &mut allowance.repeats),
             }
             .map_err(|e| e.with_context("column", &field.name))?;
         }

@@ -6,29 +6,35 @@
 //! |---|---|
 //! | `table` | what columns a kind of file has: the one list for reading and writing |
 //! | `row` | one row on its way into a struct, with errors that name the column |
-//! | `avro_schema` | the writer's schema of an Avro file |
-//! | `avro_read`, `avro_write` | Avro object container files |
+//! | `avro_read`, `avro_write` | rows in Avro; the container is that of [`super::avro`] |
 //! | `columnar` | ORC and Parquet |
 
 mod avro_read;
-mod avro_schema;
 mod avro_write;
 mod columnar;
 mod row;
 mod table;
 
-pub use avro_read::snappy_length;
 pub(super) use row::{Row, Value};
 pub(super) use table::{Element, Field, Kind, Table};
 
-use crate::error::{Error, Result};
+use super::avro::MAGIC as AVRO;
+use crate::error::{Error, ErrorKind, Result};
 
-const AVRO: &[u8] = b"Obj\x01";
 const ORC: &[u8] = b"ORC";
 const PARQUET: &[u8] = b"PAR1";
 
 fn damaged(what: impl Into<String>) -> Error {
-    Error::corrupt(what).with_code("CorruptManifest")
+    Error::corrupt(what).with_code(CORRUPT)
+}
+
+/// The code of damage, which the readers of the container do not know.
+const CORRUPT: &str = "CorruptManifest";
+
+/// Damage of whatever depth is damage of a manifest.
+fn coded(error: Error) -> Error {
+    // what is wrong with a value, a row of a key for instance, has a code of its own
+    if error.kind() == ErrorKind::Corrupt && error.code() == "Corrupt" { error.with_code(CORRUPT) } else { error }
 }
 
 /// The rows of a file.
@@ -67,7 +73,7 @@ pub(super) fn decode<T>(
         let head = bytes.get(..4).unwrap_or(bytes);
         Err(damaged(format!("the file is not Avro, ORC or Parquet: it begins with {head:02x?}")))
     };
-    let may_be_cut = read.map_err(|error| error.or_restore().with_context("file", name))?;
+    let may_be_cut = read.map_err(|error| coded(error).or_restore().with_context("file", name))?;
     Ok(Decoded { rows, may_be_cut })
 }
 

@@ -1,11 +1,11 @@
 //! The writer's schema as a tree of what can be read and skipped.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::allowance::Allowance;
-use super::input::Input;
+use super::input::{Input, Repeats};
 use crate::error::{Error, Result};
 
 /// Nesting at most.
@@ -15,7 +15,7 @@ const MAX_NODES: usize = 100_000;
 
 /// Meaning of an `int`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum IntMeaning {
+pub(crate) enum IntMeaning {
     Plain,
     Date,
     TimeMillis,
@@ -23,7 +23,7 @@ pub(super) enum IntMeaning {
 
 /// Meaning of a `long`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum LongMeaning {
+pub(crate) enum LongMeaning {
     Plain,
     TimeMicros,
     Millis,
@@ -32,11 +32,11 @@ pub(super) enum LongMeaning {
 }
 
 /// Precision and scale of bytes that are a decimal.
-pub(super) type DecimalMeaning = Option<(u8, i8)>;
+pub(crate) type DecimalMeaning = Option<(u8, i8)>;
 
-/// One type of the schema.
+/// One type of the schema. What has a name is shared by all who refer to it.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Node {
+pub(crate) enum Node {
     Null,
     Boolean,
     Int(IntMeaning),
@@ -46,24 +46,44 @@ pub(super) enum Node {
     Bytes(DecimalMeaning),
     Text,
     Fixed(usize, DecimalMeaning),
-    Enum(Vec<String>),
+    Enum(Arc<[String]>),
     Array(Box<Node>),
     Map(Box<Node>),
-    Record(Vec<(String, Node)>),
+    Record(Arc<[(String, Node)]>),
     Union(Vec<Node>),
 }
 
 impl Node {
     /// Reads the JSON of `avro.schema`.
-    pub(super) fn parse(json: &[u8]) -> Result<Self> {
+    pub(crate) fn parse(json: &[u8]) -> Result<Self> {
         let value: Value =
             serde_json::from_slice(json).map_err(|e| Error::corrupt("the Avro schema is no JSON").with_source(e))?;
         Parser { named: HashMap::new(), nodes: 0 }.node(&value, "", 0)
     }
 
+    /// The kind of type in a word.
+    pub(crate) fn word(&self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Boolean => "boolean",
+            Self::Int(_) => "int",
+            Self::Long(_) => "long",
+            Self::Float => "float",
+            Self::Double => "double",
+            Self::Bytes(_) => "bytes",
+            Self::Text => "string",
+            Self::Fixed(..) => "fixed",
+            Self::Enum(_) => "enum",
+            Self::Array(_) => "array",
+            Self::Map(_) => "map",
+            Self::Union(_) => "union",
+            Self::Record(_) => "record",
+        }
+    }
+
     /// Steps over one value.
-    pub(super) fn skip(&self, input: &mut Input<'_>, allowance: &mut Allowance) -> Result<()> {
-        allowance.value()?;
+    pub(crate) fn skip(&self, input: &mut Input<'_>, repeats: &mut Repeats) -> Result<()> {
+        repeats.value()?;
         match self {
             Self::Null => {}
             Self::Boolean => {
@@ -85,37 +105,37 @@ impl Node {
                 input.take(*size)?;
             }
             Self::Array(item) => loop {
-                let items = input.items(allowance)?;
+                let items = input.items(repeats)?;
                 if items == 0 {
                     break;
                 }
                 for _ in 0..items {
-                    item.skip(input, allowance)?;
+                    item.skip(input, repeats)?;
                 }
             },
             Self::Map(value) => loop {
-                let items = input.items(allowance)?;
+                let items = input.items(repeats)?;
                 if items == 0 {
                     break;
                 }
                 for _ in 0..items {
                     input.bytes()?;
-                    value.skip(input, allowance)?;
+                    value.skip(input, repeats)?;
                 }
             },
             Self::Record(fields) => {
-                for (_, field) in fields {
-                    field.skip(input, allowance)?;
+                for (_, field) in fields.iter() {
+                    field.skip(input, repeats)?;
                 }
             }
-            Self::Union(branches) => branch(branches, input.long()?)?.skip(input, allowance)?,
+            Self::Union(branches) => branch(branches, input.long()?)?.skip(input, repeats)?,
         }
         Ok(())
     }
 }
 
 /// The branch of a union by its stored number.
-pub(super) fn branch(branches: &[Node], number: i64) -> Result<&Node> {
+pub(crate) fn branch<T>(branches: &[T], number: i64) -> Result<&T> {
     usize::try_from(number)
         .ok()
         .and_then(|at| branches.get(at))
@@ -144,8 +164,9 @@ impl Parser {
                         "record" | "error" => self.record(object, namespace, depth),
                         "enum" => {
                             let symbols = object.get("symbols").and_then(Value::as_array).ok_or_else(bad)?;
-                            let symbols = symbols.iter().map(|s| s.as_str().map(str::to_string)).collect::<Option<_>>();
-                            self.define(object, namespace, Node::Enum(symbols.ok_or_else(bad)?))
+                            let symbols =
+                                symbols.iter().map(|s| s.as_str().map(str::to_string)).collect::<Option<Vec<_>>>();
+                            self.define(object, namespace, Node::Enum(symbols.ok_or_else(bad)?.into()))
                         }
                         "fixed" => {
                             let size = object.get("size").and_then(Value::as_u64).ok_or_else(bad)?;
@@ -215,7 +236,7 @@ impl Parser {
             let node = self.node(field.get("type").ok_or_else(bad)?, &inner, depth + 1)?;
             fields.push((name.to_string(), node));
         }
-        self.define(object, namespace, Node::Record(fields))
+        self.define(object, namespace, Node::Record(fields.into()))
     }
 
     fn define(&mut self, object: &serde_json::Map<String, Value>, namespace: &str, node: Node) -> Result<Node> {
