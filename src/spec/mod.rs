@@ -17,7 +17,7 @@
 //! | `deletion_vector`, `file_index` | what says that rows are gone, or cannot match |
 //! | `datum`, `row_kind`, `arrow_types` | one value, its order, and its Arrow form |
 //! | `text`, `zone` | values as text, clocks and instants |
-//! | `parquet_footer` | whether a decoder would survive a Parquet footer |
+//! | `parquet_footer`, `orc_footer` | whether a decoder would survive the footer of a file |
 
 pub mod arrow_types;
 pub(crate) mod avro;
@@ -36,6 +36,8 @@ pub mod json;
 pub mod manifest;
 mod meta_file;
 pub mod options;
+#[cfg(feature = "orc")]
+pub(crate) mod orc_footer;
 pub mod parquet_footer;
 pub mod partition_path;
 pub mod row_kind;

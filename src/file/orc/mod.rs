@@ -24,7 +24,7 @@ mod rle;
 mod tail;
 
 use std::collections::BTreeMap;
-use std::io::Read;
+use std::io::{self, Read};
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, Decimal128Array, Int64Array, ListArray, MapArray, StructArray};
@@ -51,12 +51,10 @@ use super::evolve::downcast;
 use super::guard::{guarded, guarded_stream};
 use super::parquet::counted;
 use crate::error::{Error, ErrorKind, Result};
+use crate::spec::orc_footer::MAX_DEPTH;
 
 /// A file of at most this size is read at once; of a larger one, streams are read ahead by as much.
 const WINDOW: u64 = 1 << 20;
-
-/// Nesting of types at most.
-const MAX_DEPTH: usize = 64;
 
 pub(super) async fn open(access: &Access, request: Request) -> Result<Stored> {
     let mut reader = WindowReader { access: access.clone(), start: 0, window: Bytes::new() };
@@ -190,7 +188,8 @@ impl OpenStripe {
     }
 }
 
-/// The second streams of all timestamp columns of a stripe.
+/// The second streams of all timestamp columns of a stripe. They are decompressed chunk by chunk, as their numbers are
+/// asked for.
 fn moments(stripe: &Stripe, tail: &Tail) -> Result<BTreeMap<usize, Moments>> {
     let mut found = BTreeMap::new();
     let mut columns = stripe.columns().to_vec();
@@ -198,17 +197,15 @@ fn moments(stripe: &Stripe, tail: &Tail) -> Result<BTreeMap<usize, Moments>> {
         columns.extend(column.children());
         let index = column.data_type().column_index();
         let Some(clock) = tail.clocks.get(&index) else { continue };
-        let mut bytes = Vec::new();
-        if let Some(mut stream) = stripe.stream_map().get_opt(&column, StreamKind::Secondary) {
-            stream
-                .read_to_end(&mut bytes)
-                .map_err(|e| Error::corrupt("a stream cannot be decompressed").with_source(e))?;
-        }
+        let stream: Box<dyn Read + Send> = match stripe.stream_map().get_opt(&column, StreamKind::Secondary) {
+            Some(stream) => Box::new(stream),
+            None => Box::new(io::empty()),
+        };
         let version = match column.encoding().kind() {
             EncodingKind::Direct | EncodingKind::Dictionary => Version::One,
             EncodingKind::DirectV2 | EncodingKind::DictionaryV2 => Version::Two,
         };
-        found.insert(index, Moments::new(Unsigned::new(bytes, version), *clock, stripe.writer_tz())?);
+        found.insert(index, Moments::new(Unsigned::new(stream, version), *clock, stripe.writer_tz())?);
     }
     Ok(found)
 }

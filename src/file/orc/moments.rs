@@ -96,6 +96,10 @@ mod tests {
     use super::super::rle::Version;
     use super::*;
 
+    fn stream(bytes: Vec<u8>) -> Unsigned {
+        Unsigned::new(Box::new(std::io::Cursor::new(bytes)), Version::Two)
+    }
+
     #[test]
     fn nanoseconds_have_their_zeros_back_and_may_be_negative() {
         for (stored, wanted) in [
@@ -127,7 +131,7 @@ mod tests {
     #[test]
     fn last_second_before_1970_is_one_second_late() {
         let four_hundred_ms = 4 << 3 | 7;
-        let stored = Unsigned::new(vec![0x00, four_hundred_ms], Version::Two);
+        let stored = stream(vec![0x00, four_hundred_ms]);
         let mut moments = Moments::new(stored, Clock::Wall, None).unwrap();
         let read = moments.join(&Int64Array::from(vec![Some(-EPOCH), None, Some(-EPOCH - 1)])).unwrap();
         assert_eq!(read, [400_000_000, 0, -1_600_000_000]);
@@ -138,7 +142,7 @@ mod tests {
         let minus_one_ms = (-1_i64 << 3 | 5).cast_unsigned();
         let mut bytes = vec![0x38];
         bytes.extend(minus_one_ms.to_be_bytes());
-        let mut moments = Moments::new(Unsigned::new(bytes, Version::Two), Clock::Wall, Some(Tz::GMT)).unwrap();
+        let mut moments = Moments::new(stream(bytes), Clock::Wall, Some(Tz::GMT)).unwrap();
         let read = moments.join(&Int64Array::from(vec![-EPOCH, -EPOCH - 1])).unwrap();
         assert_eq!(read, [-1_000_000, -1_001_000_000]);
     }

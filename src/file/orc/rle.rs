@@ -1,5 +1,7 @@
 //! Unsigned integers of ORC's run length encodings, version 1 and 2.
 
+use std::io::{self, BufRead, BufReader, Read};
+
 use crate::error::{Error, Result};
 
 /// Bits of a value by its 5-bit code.
@@ -8,10 +10,9 @@ const WIDTHS: [u32; 32] = [
     64,
 ];
 
-/// A decompressed stream of unsigned numbers.
+/// A stream of unsigned numbers, decompressed while they are asked for: what a file says of its length is not believed.
 pub(super) struct Unsigned {
-    bytes: Vec<u8>,
-    at: usize,
+    source: BufReader<Box<dyn Read + Send>>,
     version: Version,
     /// The decoded run, and how much of it is given out.
     run: Vec<u64>,
@@ -29,9 +30,16 @@ fn cut_off() -> Error {
     Error::corrupt("a stream of numbers is cut off")
 }
 
+fn failed(error: io::Error) -> Error {
+    if error.kind() == io::ErrorKind::UnexpectedEof {
+        return cut_off();
+    }
+    Error::corrupt("a stream cannot be decompressed").with_source(error)
+}
+
 impl Unsigned {
-    pub(super) fn new(bytes: Vec<u8>, version: Version) -> Self {
-        Self { bytes, at: 0, version, run: Vec::new(), given: 0 }
+    pub(super) fn new(source: Box<dyn Read + Send>, version: Version) -> Self {
+        Self { source: BufReader::new(source), version, run: Vec::new(), given: 0 }
     }
 
     /// The next number; an error at the end of the stream.
@@ -51,8 +59,8 @@ impl Unsigned {
     }
 
     fn byte(&mut self) -> Result<u8> {
-        let byte = *self.bytes.get(self.at).ok_or_else(cut_off)?;
-        self.at += 1;
+        let byte = *self.source.fill_buf().map_err(failed)?.first().ok_or_else(cut_off)?;
+        self.source.consume(1);
         Ok(byte)
     }
 
@@ -91,8 +99,9 @@ impl Unsigned {
     fn packed(&mut self, count: usize, width: u32) -> Result<Vec<u64>> {
         let bits = count as u64 * u64::from(width);
         let length = usize::try_from(bits.div_ceil(8)).map_err(|_| cut_off())?;
-        let end = self.at.checked_add(length).ok_or_else(cut_off)?;
-        let source = self.bytes.get(self.at..end).ok_or_else(cut_off)?;
+        // 512 numbers of 8 bytes at most
+        let mut source = vec![0; length];
+        self.source.read_exact(&mut source).map_err(failed)?;
         let mask = if width >= 64 { u128::from(u64::MAX) } else { (1_u128 << width) - 1 };
         let mut values = Vec::with_capacity(count);
         let (mut held, mut held_bits) = (0_u128, 0);
@@ -107,7 +116,6 @@ impl Unsigned {
             values.push((held >> held_bits & mask) as u64);
             held &= (1 << held_bits) - 1;
         }
-        self.at = end;
         Ok(values)
     }
 
@@ -216,8 +224,12 @@ fn closest_width(bits: u32) -> u32 {
 mod tests {
     use super::*;
 
+    fn source(bytes: &[u8]) -> Box<dyn Read + Send> {
+        Box::new(io::Cursor::new(bytes.to_vec()))
+    }
+
     fn all(bytes: &[u8], version: Version, count: usize) -> Vec<u64> {
-        let mut stream = Unsigned::new(bytes.to_vec(), version);
+        let mut stream = Unsigned::new(source(bytes), version);
         (0..count).map(|_| stream.next().unwrap()).collect()
     }
 
@@ -245,7 +257,7 @@ mod tests {
     fn streams_that_are_cut_off_are_errors() {
         for bytes in [&[][..], &[0x61], &[0x61, 0x00, 0x80], &[0x5e, 0x03, 0x5c], &[0x8e, 0x13, 0x2b, 0x21, 0x07]] {
             for version in [Version::One, Version::Two] {
-                let mut stream = Unsigned::new(bytes.to_vec(), version);
+                let mut stream = Unsigned::new(source(bytes), version);
                 assert!((0..200).any(|_| stream.next().is_err()), "{bytes:x?}");
             }
         }
@@ -257,5 +269,14 @@ mod tests {
         bytes.extend(u64::MAX.to_be_bytes());
         bytes.extend(7_u64.to_be_bytes());
         assert_eq!(all(&bytes, Version::Two, 2), [u64::MAX, 7]);
+    }
+
+    #[test]
+    fn stream_without_end_is_read_as_far_as_numbers_are_wanted() {
+        // runs of three times the number 0
+        for version in [Version::One, Version::Two] {
+            let mut stream = Unsigned::new(Box::new(io::repeat(0)), version);
+            assert!((0..100).all(|_| stream.next().unwrap() == 0), "{version:?}");
+        }
     }
 }

@@ -12,6 +12,8 @@ use super::damaged;
 use super::row::Value;
 use super::table::{Kind, Table};
 use crate::error::{Error, Result, caught};
+#[cfg(feature = "orc")]
+use crate::spec::orc_footer::check_orc_file;
 use crate::spec::parquet_footer::check_parquet_file;
 
 /// Decodes every row of a Parquet file.
@@ -30,6 +32,7 @@ pub fn read_parquet(bytes: &[u8], table: &'static Table, sink: &mut Sink<'_>) ->
 pub fn read_orc(bytes: &[u8], table: &'static Table, sink: &mut Sink<'_>) -> Result<()> {
     let bytes = Bytes::copy_from_slice(bytes);
     guarded("ORC", || {
+        check_orc_file(&bytes).map_err(|error| damaged(error.message()).with_source(error))?;
         let builder = orc_rust::ArrowReaderBuilder::try_new(bytes);
         let reader = builder.map_err(|error| unreadable("ORC").with_source(error))?.build();
         rows(reader, "ORC", table, sink)

@@ -209,3 +209,14 @@ fn decompression_is_bounded() {
         assert_eq!((told("file"), told("offset")), (Some("m".into()), Some(offset.to_string())), "{name}");
     }
 }
+
+#[cfg(feature = "orc")]
+#[test]
+fn orc_manifest_of_types_that_are_no_tree_is_refused_before_its_decoder_sees_it() {
+    use crate::spec::orc_footer::tests::{file, footer};
+    // its own child, which a decoder follows until the stack ends
+    let error = decode(&file(&footer(&[(12, &[0])])), "m", &SMALL, |_| Ok(())).unwrap_err();
+    assert_eq!((error.kind(), error.code()), (ErrorKind::Corrupt, CORRUPT), "{error}");
+    assert!(error.message().contains("no tree"), "{error}");
+    assert!(error.context().contains(&("file", "m".into())), "{error}");
+}
