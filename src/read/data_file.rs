@@ -156,6 +156,14 @@ impl Plan {
                     let first = meta.first_row_id.ok_or_else(|| {
                         Error::corrupt("the manifest entry has no first row id").with_context("file", &file.location)
                     })?;
+                    if first.checked_add(meta.row_count).is_none() {
+                        return Err(Error::corrupt(format!(
+                            "the {} rows of a file cannot be numbered from {first} on",
+                            meta.row_count
+                        ))
+                        .with_context("file", &file.location)
+                        .or_restore());
+                    }
                     Made::RowId {
                         stored: plan.want(Output::Stored(Stored::RowId)),
                         position: plan.want(Output::RowPosition),
@@ -206,7 +214,7 @@ impl Plan {
                             stored
                                 .iter()
                                 .zip(positions.values())
-                                .map(|(value, position)| Some(value.unwrap_or(first.wrapping_add(*position))))
+                                .map(|(value, position)| Some(value.unwrap_or(first.saturating_add(*position))))
                                 .collect::<Int64Array>(),
                         )
                     }

@@ -106,7 +106,8 @@ pub fn sized(error: Error, context: &ReadContext, handle: &SectionHandle) -> Err
     if error.kind() != ErrorKind::Exhausted {
         return error;
     }
-    let bytes: u64 = handle.section.files().map(|file| file.entry.file.file_size).sum();
+    let sizes = handle.section.files().map(|file| file.entry.file.file_size);
+    let bytes = sizes.fold(0, u64::saturating_add);
     error
         .with_context("table", context.pin.table.name())
         .with_context("partition", format!("{:?}", handle.partition))

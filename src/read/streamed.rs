@@ -27,7 +27,13 @@ pub async fn streamed(
     for run in &handle.section.runs {
         files.push(run.iter().map(|file| physical_rows(file)).collect::<Result<Vec<_>>>()?);
     }
-    let rows: usize = files.iter().flatten().sum();
+    let rows = files.iter().flatten().try_fold(0usize, |sum, rows| sum.checked_add(*rows));
+    // so that the position of every row is a number
+    let rows = rows.filter(|rows| i64::try_from(*rows).is_ok()).ok_or_else(|| {
+        Error::corrupt("the files of a section have more rows than can be counted")
+            .with_context("bucket", handle.bucket)
+            .or_restore()
+    })?;
     let mut held = Held::new(&context.options.budget);
     held.grow(rows.div_ceil(8))?;
     let mut pace = Pace { batch_size: context.options.batch_size, ahead: false };

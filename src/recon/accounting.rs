@@ -79,11 +79,13 @@ impl AccountingRow {
         self.raw_rows == self.hidden_rows + self.vector_deleted + self.superseded + self.tombstoned + self.final_rows
     }
 
+    /// The files of a plan add up to numbers that there are (`scan` refuses others), and these are counts of their rows.
+    /// What files say of their retracts is bounded by nothing: too many are told as not known.
     fn add(&mut self, other: &Self) {
         self.files += other.files;
         self.runs += other.runs;
         self.raw_rows += other.raw_rows;
-        self.retract_rows = self.retract_rows.zip(other.retract_rows).map(|(a, b)| a + b);
+        self.retract_rows = self.retract_rows.zip(other.retract_rows).and_then(|(a, b)| a.checked_add(b));
         self.hidden_rows += other.hidden_rows;
         self.vector_deleted += other.vector_deleted;
         self.superseded += other.superseded;
@@ -285,7 +287,7 @@ impl Reader {
         row.runs += section.runs.len() as u64;
         for file in section.files() {
             let retracts = file.entry.file.delete_row_count.and_then(|n| u64::try_from(n).ok());
-            row.retract_rows = row.retract_rows.zip(retracts).map(|(a, b)| a + b);
+            row.retract_rows = row.retract_rows.zip(retracts).and_then(|(a, b)| a.checked_add(b));
         }
         let physical: u64 = section.files().map(|f| f.physical_rows()).sum();
         let vectors =

@@ -69,8 +69,8 @@ impl Planner<'_> {
             }
             for file in section.files() {
                 self.stages.kept_files += 1;
-                self.stages.kept_rows += file.physical_rows();
-                self.stages.kept_bytes += file.entry.file.file_size;
+                self.stages.kept_rows = self.stages.kept_rows.saturating_add(file.physical_rows());
+                self.stages.kept_bytes = self.stages.kept_bytes.saturating_add(file.entry.file.file_size);
             }
         }
         // units stand in the order of their partitions

@@ -15,7 +15,7 @@ use super::plan::ScanEnv;
 use crate::error::{Error, Result};
 use crate::snapshot::{Pin, Table};
 use crate::spec::manifest::ManifestList;
-use crate::spec::{FileKind, ManifestFileMeta, Snapshot};
+use crate::spec::{FileKind, ManifestEntry, ManifestFileMeta, Snapshot};
 
 /// The manifests that lists name.
 pub(crate) struct Named {
@@ -87,9 +87,46 @@ pub(crate) fn check_changes(change: &ChangeList, manifests: &[Manifest], table: 
     compare(told, manifests, &change.snapshot, change.list.clone(), table)
 }
 
+/// The rows of some files of a table, and their bytes.
+///
+/// # Errors
+/// They add up to more than the format can say: a manifest is damaged. What is summed over these files later, or over
+/// some of them, is a number that there is.
+pub(crate) fn totals<'a>(entries: impl IntoIterator<Item = &'a Arc<ManifestEntry>>, pin: &Pin) -> Result<(u64, u64)> {
+    // every file is one of a list in memory: a hundred and twenty-eight bits suffice
+    let (mut rows, mut bytes) = (0i128, 0i128);
+    let mut last = None;
+    for entry in entries {
+        rows += i128::from(entry.file.row_count.max(0));
+        bytes += i128::from(entry.file.file_size);
+        last = Some(entry);
+        if rows.max(bytes) > i128::from(i64::MAX) {
+            break;
+        }
+    }
+    match (i64::try_from(rows), i64::try_from(bytes)) {
+        (Ok(rows), Ok(bytes)) => Ok((rows.unsigned_abs(), bytes.unsigned_abs())),
+        _ => {
+            let error = Error::corrupt(format!(
+                "the files of the snapshot have more than {} {}: a manifest gives a file more than it can have",
+                i64::MAX,
+                if rows > i128::from(i64::MAX) { "rows" } else { "bytes" }
+            ))
+            .with_code("CorruptManifest")
+            .with_context("entry", last.map_or("", |entry| entry.file.file_name.as_str()))
+            .with_context("table", pin.table.name());
+            let error = match pin.snapshot_id() {
+                Some(id) => error.with_context("snapshot", id),
+                None => error,
+            };
+            Err(error.or_restore())
+        }
+    }
+}
+
 fn compare(told: i64, manifests: &[Manifest], snapshot: &Snapshot, lists: String, table: &Table) -> Result<()> {
     let found = net_rows(manifests);
-    if found == told {
+    if found == i128::from(told) {
         return Ok(());
     }
     Err(Error::corrupt(format!("the manifests name files of {found} rows where the snapshot counts {told}"))
@@ -101,10 +138,10 @@ fn compare(told: i64, manifests: &[Manifest], snapshot: &Snapshot, lists: String
 }
 
 /// Rows of all files added less those of all removed, which is how writers count them.
-fn net_rows(manifests: &[Manifest]) -> i64 {
-    manifests.iter().flat_map(|manifest| manifest.iter()).fold(0i64, |rows, entry| match entry.kind {
-        FileKind::Add => rows.saturating_add(entry.file.row_count),
-        FileKind::Delete => rows.saturating_sub(entry.file.row_count),
+fn net_rows(manifests: &[Manifest]) -> i128 {
+    manifests.iter().flat_map(|manifest| manifest.iter()).fold(0, |rows, entry| match entry.kind {
+        FileKind::Add => rows + i128::from(entry.file.row_count),
+        FileKind::Delete => rows - i128::from(entry.file.row_count),
     })
 }
 
@@ -118,7 +155,7 @@ impl Origins {
     }
 
     /// An error about what an entry says: the damaged file is its manifest, not the data file it tells of.
-    pub(crate) fn blame(&self, error: Error, entry: &Arc<crate::spec::ManifestEntry>, table: &Table) -> Error {
+    pub(crate) fn blame(&self, error: Error, entry: &Arc<ManifestEntry>, table: &Table) -> Error {
         let holds = |manifest: &Manifest| manifest.iter().any(|known| Arc::ptr_eq(known, entry));
         let name = self.0.iter().find(|(_, manifest)| holds(manifest)).map(|(name, _)| name);
         let error = match name.and_then(|name| table.manifest_location(name).ok()) {

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use futures::StreamExt;
 use futures::stream;
 
-use super::lists::{check_rows, manifests};
+use super::lists::{check_rows, manifests, totals};
 use super::plan::ScanEnv;
 use super::progress::ScanProgress;
 use crate::error::{Error, Result};
@@ -127,12 +127,14 @@ async fn read_whole(pin: &Pin, table: &Table, location: &Location) -> Result<Byt
 /// The live files of the pinned snapshot: all of them, whatever a read would see of them.
 ///
 /// # Errors
-/// A list or manifest that is gone or damaged.
+/// A list or manifest that is gone or damaged, files that add up to more rows or bytes than can be said.
 pub async fn live_files(pin: &Arc<Pin>, env: &ScanEnv) -> Result<Vec<Arc<ManifestEntry>>> {
     let metas = manifests(pin, env).await?;
     let read = read_manifests(pin, &pin.table, metas, &env.cache, env.concurrency, &ScanProgress::default()).await?;
     check_rows(pin, &read.manifests)?;
-    Ok(fold(&read.manifests))
+    let live = fold(&read.manifests);
+    totals(&live, pin)?;
+    Ok(live)
 }
 
 /// The index files of the pinned snapshot.

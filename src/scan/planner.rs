@@ -15,7 +15,7 @@ use futures::stream;
 use super::evolution::{self, Wanted};
 use super::filters::{Conjunct, Filters, Reach};
 use super::incremental::ChangeList;
-use super::lists::{Named, Origins, check_changes, check_rows, named, named_by};
+use super::lists::{Named, Origins, check_changes, check_rows, named, named_by, totals};
 use super::live::{KeyLayout, Live};
 use super::manifests::{Manifest, added, fold, read_manifests};
 use super::partitions::{PartitionId, Partitions, evaluate, evaluate_all};
@@ -121,7 +121,8 @@ impl<'a> Planner<'a> {
             None => self.snapshot_files(pin, &table).await?,
         };
         self.stages.files += live.len() as u64;
-        self.stages.rows += live.iter().map(|file| u64::try_from(file.entry.file.row_count).unwrap_or(0)).sum::<u64>();
+        let (rows, _) = totals(live.iter().map(|file| &file.entry), pin)?;
+        self.stages.rows = self.stages.rows.saturating_add(rows);
 
         self.filter_partitions(&mut live)?;
         let present: HashSet<PartitionId> =

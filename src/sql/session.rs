@@ -617,7 +617,7 @@ fn scanned(plan: &Arc<dyn ExecutionPlan>, reports: &[ScanReport]) -> Option<Scan
         all.partitions += if work.files > 0 { stages.kept_partitions } else { 0 };
         all.files += work.files;
         all.live_files += stages.files;
-        all.bytes += work.file_bytes;
+        all.bytes = all.bytes.saturating_add(work.file_bytes);
         all.hidden_files += stages.by_level;
     }
     if scans.is_empty() {

@@ -68,8 +68,8 @@ impl Planner<'_> {
                 continue;
             };
             files += 1;
-            // older writers do not say how many rows a vector names
-            let told = vector.range.cardinality.and_then(|rows| u64::try_from(rows).ok());
+            // older writers do not say how many rows a vector names; none names more than the file has
+            let told = vector.range.cardinality.map(|rows| rows.clamp(0, file.entry.file.row_count).unsigned_abs());
             rows += told.unwrap_or(1);
             known &= told.is_some();
         }

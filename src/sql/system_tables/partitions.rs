@@ -11,7 +11,7 @@ use arrow::datatypes::SchemaRef;
 
 use super::Source;
 use super::entries::Texts;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::scan::{index_files, live_files};
 use crate::spec::BinaryRow;
 use crate::sql::cells::{self, Cell, Kind};
@@ -76,7 +76,21 @@ pub(super) async fn sums(source: &Source) -> Result<BTreeMap<String, Sum>> {
         sum.last = sum.last.max(entry.file.creation_time_millis);
         sum.total_buckets = sum.total_buckets.max(entry.total_buckets);
         let deleted = vectors.get(&entry.file.file_name).copied().unwrap_or(Some(0));
-        sum.deleted = sum.deleted.zip(deleted).map(|(sum, more)| sum + more);
+        sum.deleted = match sum.deleted.zip(deleted) {
+            None => None,
+            Some((_, more)) if !(0..=entry.file.row_count).contains(&more) => {
+                return Err(Error::corrupt(format!(
+                    "a deletion vector of {more} rows belongs to a file of {}",
+                    entry.file.row_count
+                ))
+                .with_code("CorruptDeletionVector")
+                .with_context("data file", &entry.file.file_name)
+                .with_context("table", pin.table.name())
+                .or_restore());
+            }
+            // no more than the rows, which have a sum
+            Some((sum, more)) => Some(sum + more),
+        };
     }
     Ok(sums)
 }

@@ -158,3 +158,58 @@ async fn a_broken_tag_or_consumer_hides_no_other() {
     let marked = super::rows(&session, "SELECT tag_name, pinned FROM t$tags").await;
     assert_eq!(marked, ["a,false", "b,false", "c,true"]);
 }
+
+#[tokio::test]
+async fn rows_that_add_up_to_no_number_are_damage_and_not_another_number() {
+    let dir = tempfile::tempdir().unwrap();
+    let spec = TableSpec::new(&[("k", "INT NOT NULL"), ("v", "INT")]).option("bucket", "1").option("bucket-key", "k");
+    let mut table = TableBuilder::create(dir.path(), "pay", "t", &spec).unwrap();
+    table.append(&[json!({"k": 1, "v": 1})]).unwrap();
+    for number in 0..2 {
+        let mut entry = table.live_files().unwrap().remove(0);
+        entry.file.row_count = i64::MAX - 1;
+        entry.file.file_name = format!("data-{number}.parquet");
+        table.commit().entry(entry).publish().unwrap();
+    }
+    let session = session_of(&dir).await;
+    for sql in [
+        "SELECT record_count FROM t$partitions",
+        "SELECT record_count FROM t$buckets",
+        "SELECT count(*) FROM t",
+        "SELECT * FROM paimon_row_accounting('t')",
+        "EXPLAIN FILES SELECT * FROM t",
+    ] {
+        let error = ask(&session, sql).await.unwrap_err();
+        assert_eq!((error.kind(), error.code()), (ErrorKind::Corrupt, "CorruptManifest"), "{sql}: {error}");
+        assert!(error.message().contains("more than 9223372036854775807 rows"), "{sql}: {error}");
+        let names = |name: &str, value: &str| error.context().iter().any(|(n, v)| *n == name && v == value);
+        assert!(names("table", "pay.t") && names("snapshot", "3"), "{sql}: {error:?}");
+    }
+    // a number that there is
+    assert_eq!(rows(&session, "SELECT record_count FROM t$buckets VERSION AS OF 2").await, [i64::MAX.to_string()]);
+}
+
+#[tokio::test]
+async fn rows_that_cannot_be_numbered_are_damage() {
+    let dir = tempfile::tempdir().unwrap();
+    let spec = TableSpec::new(&[("k", "INT")]).option("row-tracking.enabled", "true");
+    let mut table = TableBuilder::create(dir.path(), "pay", "t", &spec).unwrap();
+    table.append(&[json!({"k": 1}), json!({"k": 2})]).unwrap();
+    let mut entry = table.live_files().unwrap().remove(0);
+    let session = session_of(&dir).await;
+    for (first, name) in [(5, "data-5.parquet"), (i64::MAX, "data-max.parquet")] {
+        let folder = table.root().join("bucket-0");
+        std::fs::copy(folder.join(&entry.file.file_name), folder.join(name)).unwrap();
+        let old = std::mem::replace(&mut entry.file.file_name, name.into());
+        entry.file.first_row_id = Some(first);
+        table.commit().remove(&old).entry(entry.clone()).publish().unwrap();
+        let found = ask(&session, "SELECT _ROW_ID FROM t$row_tracking").await;
+        if first == 5 {
+            assert_eq!(found.unwrap(), ["5", "6"]);
+        } else {
+            let error = found.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+            assert!(error.message().contains("cannot be numbered from 9223372036854775807 on"), "{error}");
+        }
+    }
+}

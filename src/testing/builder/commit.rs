@@ -441,10 +441,12 @@ impl<'a> Commit<'a> {
         let (base_name, delta_name) = (format!("manifest-list-{id}-0"), format!("manifest-list-{id}-1"));
         let base_size = put(&base_name, encode_manifest_list(&base)?)?;
         let delta_size = put(&delta_name, encode_manifest_list(&delta)?)?;
-        let changed: i64 =
-            entries.iter().map(|e| if e.kind == FileKind::Add { e.file.row_count } else { -e.file.row_count }).sum();
+        let changed = entries.iter().fold(0i64, |sum, entry| match entry.kind {
+            FileKind::Add => sum.saturating_add(entry.file.row_count),
+            FileKind::Delete => sum.saturating_sub(entry.file.row_count),
+        });
         let snapshot_id = before.as_ref().map_or(1, |s| s.id.0 + 1);
-        let total = before.as_ref().and_then(|s| s.total_record_count).unwrap_or(0) + changed;
+        let total = before.as_ref().and_then(|s| s.total_record_count).unwrap_or(0).saturating_add(changed);
         let last_time = before.as_ref().map_or(FIRST_COMMIT_MILLIS - 60_000, |s| s.time_millis);
         let snapshot = Snapshot {
             version: 3,
