@@ -58,7 +58,7 @@ pub mod testing;
 mod layers;
 
 pub use error::{Error, ErrorKind, Result};
-pub use query::LakeTable;
+pub use query::{LakeTable, OpenTable, QueryLimits};
 pub use snapshot::{Pin, PinRequest, Table};
 pub use sql::{Session, SessionConfig, Warehouse};
 

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::read::ReadCaches;
-use crate::scan::{ManifestCache, ScanEnv};
+use crate::read::{FOOTER_CACHE_BYTES, INDEX_FILE_CACHE_BYTES, ReadCaches};
+use crate::scan::{MANIFEST_CACHE_BYTES, ManifestCache, REQUESTS_AT_ONCE, ScanEnv};
 
 /// What the caches may hold and how much is asked of a store at once.
 #[derive(Debug, Clone)]
 pub struct QueryLimits {
-    /// Bytes of decoded manifests.
+    /// Bytes of decoded manifests, manifest lists and index manifests; 0 keeps none, as with the two below.
     pub manifest_bytes: usize,
     /// Bytes of data file footers.
     pub footer_bytes: usize,
@@ -20,12 +20,17 @@ pub struct QueryLimits {
 
 impl Default for QueryLimits {
     fn default() -> Self {
-        Self { manifest_bytes: 128 << 20, footer_bytes: 64 << 20, index_file_bytes: 64 << 20, requests_at_once: 16 }
+        Self {
+            manifest_bytes: MANIFEST_CACHE_BYTES,
+            footer_bytes: FOOTER_CACHE_BYTES,
+            index_file_bytes: INDEX_FILE_CACHE_BYTES,
+            requests_at_once: REQUESTS_AT_ONCE,
+        }
     }
 }
 
 /// Caches and limits shared by all tables: manifests, footers. Cheap to share, never tied to a session.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct QueryEnv {
     /// What planning shares.
     pub scan: ScanEnv,
@@ -36,7 +41,7 @@ pub struct QueryEnv {
 impl QueryEnv {
     /// Default caches and limits.
     pub fn new() -> Arc<Self> {
-        Arc::new(Self::default())
+        Self::with_limits(&QueryLimits::default())
     }
 
     /// Limits of one's own.

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`table`] | [`LakeTable`]: the provider |
 //! | [`mod@env`] | [`QueryEnv`]: caches and limits shared by all tables |
+//! | `open_table` | [`OpenTable`]: a table with the caches of its warehouse |
 //! | [`report`] | what scans of a statement found: pins, counts per stage, notices |
 //! | [`settings`] | `lakepin.*` of a session |
 //! | [`view`] | the table, `$ro`, `$audit_log`, `$row_tracking`, changes |
@@ -33,6 +34,7 @@ mod filters;
 mod layout;
 mod mapping;
 pub mod nodes;
+mod open_table;
 pub mod report;
 pub mod settings;
 mod spread;
@@ -48,6 +50,7 @@ pub use budget::PoolBudget;
 pub use compared::Compared;
 pub(crate) use comparison::{changed_columns, compared_form};
 pub use env::{QueryEnv, QueryLimits};
+pub use open_table::OpenTable;
 pub use report::{ScanLog, ScanReport};
 pub use settings::LakepinOptions;
 pub use table::LakeTable;

@@ -1,6 +1,5 @@
 //! The provider: a pin, as DataFusion reads it.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -28,7 +27,7 @@ use super::view::LakeView;
 use crate::error::{Error, ErrorKind, Result};
 use crate::read::{ReadColumn, SectionHandle, check_rules};
 use crate::scan::{FileRead, ScanPlan, ScanRequest, Stage, Stages};
-use crate::snapshot::{Pin, PinRequest, Table};
+use crate::snapshot::Pin;
 
 /// A pinned table as DataFusion's table provider. Immutable and cheap to clone: all scans of it read one snapshot.
 #[derive(Debug, Clone)]
@@ -40,16 +39,6 @@ pub struct LakeTable {
     schema: SchemaRef,
     log: Option<Arc<ScanLog>>,
     compared: Option<Arc<Compared>>,
-}
-
-impl Table {
-    /// The table fixed at one state, for any DataFusion session: `context.register_table("t", Arc::new(provider))`. The
-    /// provider never moves on; pin again for what was committed since.
-    ///
-    /// Errors: nothing is kept that answers `request`, or the table's options cannot be read.
-    pub async fn pin(self: &Arc<Self>, request: PinRequest) -> Result<LakeTable> {
-        LakeTable::try_new(Pin::resolve(self, request, &BTreeMap::new()).await?, QueryEnv::new())
-    }
 }
 
 impl LakeTable {

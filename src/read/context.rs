@@ -91,11 +91,11 @@ impl Default for ReadCaches {
     }
 }
 
-/// Bytes of footers kept.
-const FOOTER_CACHE_BYTES: usize = 64 << 20;
+/// Bytes of footers kept by default.
+pub const FOOTER_CACHE_BYTES: usize = 64 << 20;
 
-/// Bytes of index files kept.
-const INDEX_FILE_CACHE_BYTES: usize = 64 << 20;
+/// Bytes of index files kept by default.
+pub const INDEX_FILE_CACHE_BYTES: usize = 64 << 20;
 
 /// What was read so far.
 #[derive(Debug, Default)]

@@ -33,7 +33,10 @@ mod selection;
 mod streamed;
 mod stretch;
 
-pub use context::{ReadCaches, ReadColumn, ReadContext, ReadCounters, ReadOptions, SectionHandle, check_rules};
+pub use context::{
+    FOOTER_CACHE_BYTES, INDEX_FILE_CACHE_BYTES, ReadCaches, ReadColumn, ReadContext, ReadCounters, ReadOptions,
+    SectionHandle, check_rules,
+};
 pub use merged::part;
 pub use parts::SectionPart;
 pub use section::{file, is_merged, is_told, live_mask, section};

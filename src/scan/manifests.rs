@@ -21,7 +21,7 @@ use crate::storage::cache::ByteLimitedCache;
 pub(crate) type Manifest = Arc<[Arc<ManifestEntry>]>;
 
 /// Bytes of decoded manifests kept by default: about a million files.
-const DEFAULT_CACHE_BYTES: usize = 512 << 20;
+pub const MANIFEST_CACHE_BYTES: usize = 512 << 20;
 
 /// Decoded manifests by file. Manifest files never change, so an entry is good for every snapshot that names it.
 #[derive(Debug)]
@@ -112,7 +112,7 @@ impl ManifestCache {
 
 impl Default for ManifestCache {
     fn default() -> Self {
-        Self::new(DEFAULT_CACHE_BYTES)
+        Self::new(MANIFEST_CACHE_BYTES)
     }
 }
 

@@ -35,9 +35,9 @@ mod vectors;
 pub use common::CommonFiles;
 pub use filters::exact_filters;
 pub use lists::manifests;
-pub use manifests::{ManifestCache, index_files, live_files};
+pub use manifests::{MANIFEST_CACHE_BYTES, ManifestCache, index_files, live_files};
 pub use plan::{
-    ChangeRange, DeletionFile, FileDecision, FileRead, PlannedFile, ScanEnv, ScanKind, ScanPlan, ScanRequest, Section,
+    ChangeRange, DeletionFile, FileDecision, FileRead, PlannedFile, REQUESTS_AT_ONCE, ScanEnv, ScanKind, ScanPlan, ScanRequest, Section,
     SectionClass, Stage, Stages, Unit,
 };
 pub use progress::ScanProgress;

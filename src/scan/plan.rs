@@ -401,8 +401,11 @@ pub struct ScanEnv {
     pub cache: Arc<ManifestCache>,
 }
 
+/// Metadata files that one scan reads at the same time by default.
+pub const REQUESTS_AT_ONCE: usize = 16;
+
 impl Default for ScanEnv {
     fn default() -> Self {
-        Self { concurrency: 16, cache: Arc::new(ManifestCache::default()) }
+        Self { concurrency: REQUESTS_AT_ONCE, cache: Arc::new(ManifestCache::default()) }
     }
 }

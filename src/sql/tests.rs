@@ -1,6 +1,7 @@
 mod answered;
 #[cfg(feature = "codec")]
 mod bytes;
+mod caches;
 mod changes;
 mod global;
 mod hints;

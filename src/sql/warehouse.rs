@@ -15,8 +15,7 @@ use super::planner::TravelPlanner;
 use super::session::Session;
 use crate::catalog::{Catalog, FilesystemCatalog};
 use crate::error::Result;
-use crate::query::{QueryEnv, with_answers};
-use crate::snapshot::Table;
+use crate::query::{OpenTable, QueryEnv, QueryLimits, with_answers};
 use crate::storage::{RequestCounts, check_options};
 
 /// A warehouse that is open for reading. Cheap to clone.
@@ -54,6 +53,18 @@ impl Warehouse {
         Self { inner: Arc::new(Inner { url: url.to_string(), catalog, env: QueryEnv::new() }) }
     }
 
+    /// The same warehouse with caches of its own that hold no more than `limits` say: for a service with little memory, or
+    /// for one that reads very large tables. Sessions and tables opened before keep the caches they have.
+    #[must_use]
+    pub fn with_limits(self, limits: &QueryLimits) -> Self {
+        let inner = Inner {
+            url: self.inner.url.clone(),
+            catalog: Arc::clone(&self.inner.catalog),
+            env: QueryEnv::with_limits(limits),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
     /// Where the warehouse is, as given.
     pub fn url(&self) -> &str {
         &self.inner.url
@@ -64,9 +75,10 @@ impl Warehouse {
         &self.inner.catalog
     }
 
-    /// What was asked of its store so far; the difference of two is what happened in between.
+    /// What was asked so far of its store, and of those that external paths of its tables led to; the difference of two
+    /// is what happened in between.
     pub fn requests(&self) -> RequestCounts {
-        self.inner.catalog.storage().counts()
+        self.inner.catalog.storage().counts_with_others()
     }
 
     /// Caches shared by all its readers.
@@ -74,12 +86,13 @@ impl Warehouse {
         &self.inner.env
     }
 
-    /// A table; the name may carry a branch: `t$branch_x`.
+    /// A table; the name may carry a branch: `t$branch_x`. What is pinned of it shares the caches of the warehouse.
     ///
     /// # Errors
     /// No such database or table; the nearest are named.
-    pub async fn table(&self, database: &str, name: &str) -> Result<Arc<Table>> {
-        self.inner.catalog.table(database, name).await
+    pub async fn table(&self, database: &str, name: &str) -> Result<OpenTable> {
+        let table = self.inner.catalog.table(database, name).await?;
+        Ok(OpenTable::new(table, Arc::clone(&self.inner.env)))
     }
 
     /// Registers the warehouse as a catalog of the caller's session: `catalog_name.database.table`, with names such as
@@ -87,7 +100,7 @@ impl Warehouse {
     ///
     /// Each execution of a plan reads each table from one snapshot, for all its uses, `$` tables and views included. It
     /// is chosen when the plan is made physical, so a view or a `DataFrame` that is kept reads what is the latest each
-    /// time; a table at one state for good is a name with a version, or [`Table::pin`]. Registering adds two analyzer
+    /// time; a table at one state for good is a name with a version, or [`OpenTable::pin`]. Registering adds two analyzer
     /// rules, an optimizer rule and a relation planner to the session: the first rule keeps the promise above, the second
     /// lets comparisons of a TIMESTAMP column with a literal of more digits mean what they say, the third keeps the pin in
     /// the plan of what metadata answers.

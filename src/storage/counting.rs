@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::future::Future;
-use std::ops::{Range, Sub};
+use std::ops::{Add, Range, Sub};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -44,6 +44,22 @@ impl RequestCounts {
     /// All requests, retries included.
     pub fn requests(&self) -> u64 {
         self.gets + self.range_gets + self.heads + self.lists + self.writes + self.retries
+    }
+}
+
+impl Add for RequestCounts {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            gets: self.gets.saturating_add(other.gets),
+            range_gets: self.range_gets.saturating_add(other.range_gets),
+            heads: self.heads.saturating_add(other.heads),
+            lists: self.lists.saturating_add(other.lists),
+            writes: self.writes.saturating_add(other.writes),
+            bytes_read: self.bytes_read.saturating_add(other.bytes_read),
+            retries: self.retries.saturating_add(other.retries),
+        }
     }
 }
 

@@ -122,6 +122,12 @@ impl Storage {
         self.counters.now()
     }
 
+    /// What was asked so far of the store and of those that external paths led to. One that is met later has been asked
+    /// for nothing before, so a difference of two is right.
+    pub fn counts_with_others(&self) -> RequestCounts {
+        self.other_stores().iter().fold(self.counts(), |sum, other| sum + other.counts())
+    }
+
     /// A whole file. Errors: `FileNotFound` when it is not there, `FileTooLarge` over [`MAX_WHOLE_FILE`].
     pub async fn read(&self, location: &Location) -> Result<Bytes> {
         self.read_within(location, MAX_WHOLE_FILE).await

@@ -200,6 +200,11 @@ async fn external_paths_lead_home_or_to_a_kept_store() {
     assert!(Arc::ptr_eq(&first, &second), "one store for all of the machine's files");
     assert!(!Arc::ptr_eq(&first, memory));
     assert_eq!(memory.other_stores().len(), 1);
+    let before = (memory.counts(), memory.counts_with_others());
+    let (_, there) = memory.resolve(&text).await.unwrap();
+    first.exists(&there).await.unwrap();
+    assert_eq!(memory.counts(), before.0);
+    assert_eq!((memory.counts_with_others() - before.1).heads, 1);
 }
 
 #[cfg(unix)]

@@ -95,7 +95,7 @@ async fn all(statement: &Statement) -> Result<Vec<(String, Arc<Table>)>> {
             }
         };
         for name in names {
-            match warehouse.table(&database, &name).await {
+            match warehouse.catalog().table(&database, &name).await {
                 Ok(table) => found.push((database.clone(), table)),
                 Err(error) if gone(&error) => {}
                 Err(error) => statement.left_out(format_args!("{database}.{name}"), &error),
