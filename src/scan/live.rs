@@ -137,3 +137,16 @@ impl KeyLayout {
         Ok((decode(&entry.file.min_key)?, decode(&entry.file.max_key)?))
     }
 }
+
+/// The key range of a file as planning found it, for a plan that comes back from elsewhere; empty for append tables.
+///
+/// # Errors
+/// As planning: a primary key that was another one, a damaged row.
+#[cfg(feature = "codec")]
+pub(crate) fn key_range(entry: &ManifestEntry, file_schema: &TableSchema, schema: &TableSchema) -> Result<KeyRange> {
+    if schema.is_primary_key_table() {
+        KeyLayout::try_new(file_schema, schema)?.range(entry)
+    } else {
+        Ok((Arc::new([]), Arc::new([])))
+    }
+}

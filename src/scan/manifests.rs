@@ -101,13 +101,6 @@ impl ManifestCache {
     pub fn stats(&self) -> crate::storage::cache::CacheStats {
         self.manifests.stats()
     }
-
-    /// Forgets everything.
-    pub fn clear(&self) {
-        self.manifests.clear();
-        self.lists.clear();
-        self.index_manifests.clear();
-    }
 }
 
 impl Default for ManifestCache {

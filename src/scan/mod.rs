@@ -35,10 +35,12 @@ mod vectors;
 pub use common::CommonFiles;
 pub use filters::exact_filters;
 pub use lists::manifests;
+#[cfg(feature = "codec")]
+pub(crate) use live::key_range;
 pub use manifests::{MANIFEST_CACHE_BYTES, ManifestCache, index_files, live_files};
 pub use plan::{
-    ChangeRange, DeletionFile, FileDecision, FileRead, PlannedFile, REQUESTS_AT_ONCE, ScanEnv, ScanKind, ScanPlan, ScanRequest, Section,
-    SectionClass, Stage, Stages, Unit,
+    ChangeRange, DeletionFile, FileDecision, FileRead, PlannedFile, REQUESTS_AT_ONCE, ScanEnv, ScanKind, ScanPlan,
+    ScanRequest, Section, SectionClass, Stage, Stages, Unit,
 };
 pub use progress::ScanProgress;
 

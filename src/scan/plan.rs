@@ -168,9 +168,6 @@ pub struct Section {
     /// Runs of files; the files of a run do not overlap and stand in key order. Under the classes raw and kind-only
     /// every file stands for itself.
     pub runs: Vec<Vec<Arc<PlannedFile>>>,
-    /// Whether no file of this stretch was left out by a filter: only then may its selection be kept for other
-    /// queries.
-    pub complete: bool,
 }
 
 impl Section {

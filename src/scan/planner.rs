@@ -85,8 +85,6 @@ pub(super) struct BucketDraft {
     partition: PartitionId,
     bucket: i32,
     pub(super) sections: Vec<Draft>,
-    /// A filter left out a file of it.
-    reduced: bool,
 }
 
 impl<'a> Planner<'a> {
@@ -370,20 +368,12 @@ impl<'a> Planner<'a> {
     fn cut_buckets(&self, pin: &Arc<Pin>, table: &Arc<Table>, live: &[Live]) -> Result<Vec<BucketDraft>> {
         let keyed = self.schema.is_primary_key_table();
         let facts = MergeFacts::new(&pin.options, self.request.kind.keeps_deletes());
-        let mut files: BTreeMap<(PartitionId, i32), (Vec<usize>, bool)> = BTreeMap::new();
-        for (number, file) in live.iter().enumerate() {
-            let bucket = files.entry((file.partition, file.entry.bucket.0)).or_default();
-            match file.dropped {
-                None => bucket.0.push(number),
-                Some((Stage::Key | Stage::Comparison, _)) => bucket.1 = true,
-                Some(_) => {}
-            }
+        let mut files: BTreeMap<(PartitionId, i32), Vec<usize>> = BTreeMap::new();
+        for (number, file) in live.iter().enumerate().filter(|(_, file)| file.is_kept()) {
+            files.entry((file.partition, file.entry.bucket.0)).or_default().push(number);
         }
         let mut drafts = Vec::new();
-        for ((partition, bucket), (mut files, reduced)) in files {
-            if files.is_empty() {
-                continue;
-            }
+        for ((partition, bucket), mut files) in files {
             let sections = if self.request.kind.is_unmerged() {
                 let class = if keyed { SectionClass::KindOnly } else { SectionClass::Raw };
                 let rule: Arc<str> = "changes are read as written".into();
@@ -396,7 +386,7 @@ impl<'a> Planner<'a> {
                 let rule: Arc<str> = "append tables are read as written".into();
                 vec![Draft { class: SectionClass::Raw, runs: vec![files], alone: true, rule }]
             };
-            drafts.push(BucketDraft { partition, bucket, sections, reduced });
+            drafts.push(BucketDraft { partition, bucket, sections });
         }
         Ok(drafts)
     }

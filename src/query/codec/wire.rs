@@ -13,7 +13,7 @@ use crate::query::nodes::ScanSummary;
 use crate::query::nodes::read_exec::Item;
 use crate::query::view::LakeView;
 use crate::read::{ReadColumn, SectionHandle, SectionPart};
-use crate::scan::{DeletionFile, PlannedFile, Section, SectionClass, Stages, Unit};
+use crate::scan::{DeletionFile, PlannedFile, Section, SectionClass, Stages, Unit, key_range};
 use crate::snapshot::{Fingerprint, Pin, PinRequest, SnapshotFingerprint, Table, TableIdent};
 use crate::spec::manifest::{decode_manifest, encode_manifest};
 use crate::spec::{Bucket, CoreOptions, Datum, ManifestEntry, Snapshot, SnapshotId, TableSchema, Zone};
@@ -21,7 +21,7 @@ use crate::storage::{Location, Storage};
 
 /// Version of the encoding. It also stands for how sections are cut: each process that runs a part of one cuts for itself,
 /// and all must cut in the same places.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 /// A node, taken apart.
 pub struct Packed {
@@ -108,7 +108,6 @@ struct DeletionWire {
 #[derive(Serialize, Deserialize)]
 struct SectionWire {
     class: SectionClass,
-    complete: bool,
     bucket: i32,
     branch: Option<String>,
     runs: Vec<Vec<usize>>,
@@ -145,7 +144,6 @@ pub fn pack(node: &Packed) -> Result<Vec<u8>> {
             .collect::<Result<Vec<_>>>()?;
         sections.push(SectionWire {
             class: handle.section.class,
-            complete: handle.section.complete,
             bucket: handle.bucket.0,
             branch: handle.branch.clone(),
             runs,
@@ -343,17 +341,19 @@ fn file_from_wire(
         )),
         None => None,
     };
+    let file_schema = schemas.get(wire.schema).cloned().ok_or_else(|| damaged("a schema is missing"))?;
+    // a selection whose files are known not to overlap does without sequence numbers
+    let (min_key, max_key) = key_range(&entry, &file_schema, &pin.schema)?;
     Ok(PlannedFile {
         entry: Arc::new(entry),
         location: Location::try_new(&wire.root, &wire.path)?,
         storage: store(&wire.root, stores)?,
         deletion,
         index_rows,
-        file_schema: schemas.get(wire.schema).cloned().ok_or_else(|| damaged("a schema is missing"))?,
+        file_schema,
         partition,
-        // what planning needed; reading does not
-        min_key: Arc::new([]),
-        max_key: Arc::new([]),
+        min_key,
+        max_key,
         snapshot: wire.snapshot.map(SnapshotId),
     })
 }
@@ -376,7 +376,7 @@ fn section_from_wire(wire: SectionWire, files: &[Arc<PlannedFile>]) -> Result<Ar
         branch: wire.branch,
         sections: Vec::new(),
     };
-    Ok(SectionHandle::new(&unit, Section { class: wire.class, runs, complete: wire.complete }))
+    Ok(SectionHandle::new(&unit, Section { class: wire.class, runs }))
 }
 
 fn item_from_wire(wire: &ItemWire, sections: &[Arc<SectionHandle>]) -> Result<Item> {

@@ -16,10 +16,11 @@ use serde_json::json;
 
 use super::{PLAIN, WAYS, Way, latest, rows, session, table};
 use crate::query::codec::LakeCodec;
+use crate::query::nodes::read_exec::{Item, ReadExec};
 use crate::query::{Compared, LakeTable, LakeView, QueryEnv, changed_columns, compared_form, with_answers};
 use crate::scan::ChangeRange;
 use crate::snapshot::{Pin, PinRequest};
-use crate::spec::SnapshotId;
+use crate::spec::{Datum, SnapshotId};
 use crate::testing::builder::{FileSpec, SchemaChange, TableBuilder, TableSpec};
 use crate::testing::golden;
 
@@ -100,6 +101,14 @@ fn statistics_of(node: &Arc<dyn ExecutionPlan>) -> Arc<Statistics> {
     StatisticsContext::new().compute(node.as_ref(), &StatisticsArgs::new()).expect("statistics")
 }
 
+/// Smallest and largest keys of the files of a node, in the order of its items.
+fn key_ranges(node: &Arc<dyn ExecutionPlan>) -> Vec<(Arc<[Datum]>, Arc<[Datum]>)> {
+    let Some(read) = node.downcast_ref::<ReadExec>() else { return Vec::new() };
+    let sections = read.partitions().iter().flatten().map(Item::section);
+    let files = sections.flat_map(|handle| handle.section.files());
+    files.map(|file| (Arc::clone(&file.min_key), Arc::clone(&file.max_key))).collect()
+}
+
 /// Rows of each output partition of a node, in the order they come, and their number.
 async fn by_partition(node: &Arc<dyn ExecutionPlan>, context: &SessionContext) -> (Vec<String>, usize) {
     let (mut texts, mut rows) = (Vec::new(), 0);
@@ -136,7 +145,7 @@ async fn nodes_of_every_view_come_back_as_they_were() {
         (&python, "append_row_tracking", "true", &[LakeView::Rows, LakeView::RowTracking]),
     ];
     let mut seen = String::new();
-    let mut known = 0;
+    let (mut known, mut with_keys) = (0, 0);
     for (warehouse, name, condition, views) in cases {
         let pinned = latest(warehouse, "golden", name).await.expect("pins");
         let codec = LakeCodec::new(QueryEnv::new(), vec![Arc::clone(pinned.pin().table.storage())]);
@@ -156,6 +165,10 @@ async fn nodes_of_every_view_come_back_as_they_were() {
                         physical_plan_to_bytes_with_extension_codec(Arc::clone(&back), &codec).expect("encodes");
                     assert_eq!(bytes, again, "{what}");
                     assert_eq!(node.schema(), back.schema(), "{what}");
+                    // without them a selection reads the sequence numbers of all rows
+                    let keys = key_ranges(&node);
+                    assert_eq!(keys, key_ranges(&back), "{what}");
+                    with_keys += usize::from(keys.iter().any(|(min, _)| !min.is_empty()));
                     let statistics = statistics_of(&node);
                     assert_eq!(statistics, statistics_of(&back), "{what}");
                     let here = by_partition(&node, &context).await;
@@ -175,6 +188,7 @@ async fn nodes_of_every_view_come_back_as_they_were() {
         assert!(seen.contains(word), "no node shows {word}:\n{seen}");
     }
     assert!(known > 10, "{known} nodes know their rows");
+    assert!(with_keys > 10, "{with_keys} nodes have files with keys");
 }
 
 #[tokio::test]

@@ -145,13 +145,10 @@ impl Planner<'_> {
         let found = |number: usize| planned.get(number).and_then(Option::as_ref);
         let mut kept: HashMap<usize, Kept> = HashMap::new();
         for bucket in buckets {
-            let mut reduced = bucket.reduced;
             let mut drafts = Vec::new();
             for mut draft in bucket.sections {
                 for run in &mut draft.runs {
-                    let before = run.len();
                     run.retain(|number| found(*number).is_some());
-                    reduced |= before != run.len();
                 }
                 draft.runs.retain(|run| !run.is_empty());
                 if !draft.runs.is_empty() {
@@ -179,7 +176,7 @@ impl Planner<'_> {
                     .iter()
                     .map(|run| run.iter().filter_map(|number| found(*number).map(Arc::clone)).collect())
                     .collect();
-                sections.push(Section { class: draft.class, runs, complete: !reduced });
+                sections.push(Section { class: draft.class, runs });
             }
             if let Some(total_buckets) = total_buckets {
                 self.units.push(Unit {
