@@ -8,7 +8,10 @@ use object_store::{ObjectStore, ObjectStoreExt};
 
 use super::task::FileTask;
 use crate::error::{Error, Result};
-use crate::storage::{Location, storage_error};
+use crate::storage::{Location, RequestMeter, Storage, storage_error};
+
+/// The code of a file that is gone. Who knows the pin can say whether it expired.
+pub(crate) const DATA_FILE_MISSING: &str = "DataFileMissing";
 
 /// One file to read from. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -20,7 +23,12 @@ pub(crate) struct Access {
 
 impl Access {
     pub(crate) fn new(task: &FileTask) -> Self {
-        Self { store: task.storage.metered_store(&task.meter), location: task.location.clone(), size: task.size }
+        Self::of(&task.storage, &task.meter, &task.location, task.size)
+    }
+
+    /// A file of `size` bytes, whose requests `meter` counts.
+    pub(crate) fn of(storage: &Storage, meter: &RequestMeter, location: &Location, size: u64) -> Self {
+        Self { store: storage.metered_store(meter), location: location.clone(), size }
     }
 
     pub(crate) fn location(&self) -> &Location {
@@ -91,7 +99,7 @@ impl Access {
     /// The file is gone.
     fn missing(&self) -> Error {
         Error::not_found("the data file does not exist (any more)")
-            .with_code("DataFileMissing")
+            .with_code(DATA_FILE_MISSING)
             .with_context("file", &self.location)
     }
 

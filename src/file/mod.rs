@@ -35,12 +35,13 @@ mod parquet;
 mod physical;
 mod task;
 
-pub use footer::load_footer;
+pub(crate) use access::{Access, DATA_FILE_MISSING};
 pub use format::FileFormat;
-pub(crate) use guard::{guarded, guarded_stream};
+pub(crate) use guard::guarded_stream;
 pub(crate) use open::holds_nulls;
 pub use open::open;
 pub use parquet::check_row_groups;
+pub(crate) use parquet::footer;
 pub(crate) use physical::{to_declared, within_precision};
 #[cfg(test)]
 pub(crate) use task::output_schema;

@@ -39,7 +39,7 @@ use crate::error::{Error, Result};
 const SKIPPED_ROWS: usize = 10_000;
 
 pub(super) async fn open(env: &FileEnv, access: &Access, request: Request) -> Result<Stored> {
-    let footer = footer(env, access).await?;
+    let footer = footer(env, access, Source(access.clone())).await?;
     let rows = u64::try_from(footer.file_metadata().num_rows())
         .map_err(|_| access.damaged("its footer counts fewer than no rows"))?;
     check_row_groups(&footer).map_err(|what| access.damaged(what))?;
@@ -66,14 +66,16 @@ pub fn check_row_groups(footer: &ParquetMetaData) -> Result<(), String> {
     }
 }
 
-/// The footer, from the cache or read once for all who want it.
-async fn footer(env: &FileEnv, access: &Access) -> Result<Arc<ParquetMetaData>> {
+/// The footer, from the cache or read from `source` once for all who want it.
+///
+/// # Errors
+/// Corrupt, naming the file: it cannot be decoded; what `source` fails with.
+pub(crate) async fn footer(env: &FileEnv, access: &Access, source: impl MetadataFetch) -> Result<Arc<ParquetMetaData>> {
     let key = (access.location().clone(), access.size());
     env.footers()
         .get_or_load(&key, || async {
             let read = async {
-                let footer =
-                    load_footer(Source(access.clone()), access.size()).await.map_err(|e| failure(access, e))?;
+                let footer = load_footer(source, access.size()).await.map_err(|e| failure(access, e))?;
                 let bytes = footer.memory_size();
                 Ok((Arc::new(footer), bytes))
             };

@@ -9,9 +9,8 @@ use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::parquet::{ParquetFileMetrics, ParquetFileReaderFactory};
 use datafusion::error::{DataFusionError, Result as DfResult};
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
+use futures::FutureExt;
 use futures::future::BoxFuture;
-use futures::{FutureExt, TryFutureExt};
-use object_store::{ObjectStore, ObjectStoreExt};
 use parquet::arrow::arrow_reader::ArrowReaderOptions;
 use parquet::arrow::async_reader::{AsyncFileReader, MetadataFetch};
 use parquet::errors::{ParquetError, Result as ParquetResult};
@@ -19,10 +18,9 @@ use parquet::file::metadata::ParquetMetaData;
 
 use super::merge_source::FileRef;
 use crate::error::{Error, Result};
-use crate::file::{FileEnv, check_row_groups, guarded, load_footer};
-use crate::scan::PlannedFile;
+use crate::file::{Access, DATA_FILE_MISSING, FileEnv, check_row_groups, footer};
 use crate::snapshot::Pin;
-use crate::storage::{RequestMeter, storage_error};
+use crate::storage::RequestMeter;
 
 /// Makes readers of the files of one pin.
 #[derive(Debug)]
@@ -47,11 +45,12 @@ impl ParquetFileReaderFactory for LakeReaderFactory {
             return Err(Error::internal("a file of a scan does not say which file of the table it is").into());
         };
         let file_of_table = Arc::clone(reference.planned().map_err(DataFusionError::from)?);
+        let (entry, place) = (&file_of_table.entry.file, &file_of_table.location);
         Ok(Box::new(LakeReader {
             pin: Arc::clone(&self.pin),
             files: Arc::clone(&self.files),
-            store: file_of_table.storage.metered_store(&self.meter),
-            file: file_of_table,
+            access: Access::of(&file_of_table.storage, &self.meter, place, entry.file_size),
+            rows: entry.row_count,
             metrics: ParquetFileMetrics::new(partition_index, file.object_meta.location.as_ref(), metrics),
         }))
     }
@@ -60,54 +59,43 @@ impl ParquetFileReaderFactory for LakeReaderFactory {
 struct LakeReader {
     pin: Arc<Pin>,
     files: Arc<FileEnv>,
-    store: Arc<dyn ObjectStore>,
-    file: Arc<PlannedFile>,
+    access: Access,
+    /// Rows by the manifest entry.
+    rows: i64,
     metrics: ParquetFileMetrics,
 }
 
 impl LakeReader {
     async fn read_ranges(&self, ranges: &[Range<u64>]) -> ParquetResult<Vec<Bytes>> {
-        let bytes: u64 = ranges.iter().map(|range| range.end.saturating_sub(range.start)).sum();
+        let bytes = ranges.iter().fold(0u64, |sum, range| sum.saturating_add(range.end.saturating_sub(range.start)));
         self.metrics.bytes_scanned.add(usize::try_from(bytes).unwrap_or(usize::MAX));
-        match self.store.get_ranges(self.file.location.path(), ranges).await {
+        match self.access.read_all(ranges).await {
             Ok(read) => Ok(read),
-            Err(object_store::Error::NotFound { .. }) => {
-                Err(ParquetError::External(Box::new(self.pin.missing_file(&self.file.location).await)))
-            }
-            Err(error) => Err(ParquetError::External(Box::new(self.failed(error).await))),
+            Err(error) => Err(ParquetError::External(Box::new(self.told(error).await))),
         }
     }
-}
 
-impl LakeReader {
-    /// Why a read failed: the file is not as long as its entry says, or the store does not answer.
-    async fn failed(&self, error: object_store::Error) -> Error {
-        let told = self.file.entry.file.file_size;
-        match self.store.head(self.file.location.path()).await {
-            Ok(meta) if meta.size < told => {
-                self.damaged(format!("it has {} bytes where the manifest says {told}", meta.size))
-            }
-            _ => return storage_error(error, "reading the data file", &self.file.location),
+    async fn read_range(&self, range: Range<u64>) -> ParquetResult<Bytes> {
+        let mut read = self.read_ranges(&[range]).await?;
+        read.pop().ok_or_else(|| ParquetError::General("no bytes were read".to_string()))
+    }
+
+    /// An error of the file in the words of its pin, which may have expired meanwhile.
+    async fn told(&self, error: Error) -> Error {
+        if error.code() == DATA_FILE_MISSING {
+            return self.pin.missing_file(self.access.location()).await;
         }
-        .with_source(error)
+        error.with_context("table", self.pin.table.name())
     }
 
     /// A footer that counts what the manifest does. Looked at each time: who read it first may not have asked.
     fn checked(&self, footer: Arc<ParquetMetaData>) -> Result<Arc<ParquetMetaData>> {
-        let (rows, told) = (footer.file_metadata().num_rows(), self.file.entry.file.row_count);
-        if rows != told {
-            return Err(self.damaged(format!("it has {rows} rows where the manifest says {told}")));
+        let rows = footer.file_metadata().num_rows();
+        if rows != self.rows {
+            return Err(self.access.damaged(format!("it has {rows} rows where the manifest says {}", self.rows)));
         }
-        check_row_groups(&footer).map_err(|what| self.damaged(what))?;
+        check_row_groups(&footer).map_err(|what| self.access.damaged(what))?;
         Ok(footer)
-    }
-
-    fn damaged(&self, what: impl std::fmt::Display) -> Error {
-        Error::corrupt(format!("the data file is damaged: {what}"))
-            .with_code("DataFileCorrupt")
-            .with_context("table", self.pin.table.name())
-            .with_context("file", &self.file.location)
-            .or_restore()
     }
 }
 
@@ -116,21 +104,13 @@ struct FooterFetch<'a>(&'a LakeReader);
 
 impl MetadataFetch for FooterFetch<'_> {
     fn fetch(&mut self, range: Range<u64>) -> BoxFuture<'_, ParquetResult<Bytes>> {
-        async move {
-            let mut read = self.0.read_ranges(&[range]).await?;
-            read.pop().ok_or_else(|| ParquetError::General("no bytes were read".to_string()))
-        }
-        .boxed()
+        self.0.read_range(range).boxed()
     }
 }
 
 impl AsyncFileReader for LakeReader {
     fn get_bytes(&mut self, range: Range<u64>) -> BoxFuture<'_, ParquetResult<Bytes>> {
-        async move {
-            let mut read = self.read_ranges(&[range]).await?;
-            read.pop().ok_or_else(|| ParquetError::General("no bytes were read".to_string()))
-        }
-        .boxed()
+        self.read_range(range).boxed()
     }
 
     fn get_byte_ranges(&mut self, ranges: Vec<Range<u64>>) -> BoxFuture<'_, ParquetResult<Vec<Bytes>>> {
@@ -143,35 +123,12 @@ impl AsyncFileReader for LakeReader {
     ) -> BoxFuture<'a, ParquetResult<Arc<ParquetMetaData>>> {
         async move {
             let this: &Self = self;
-            let size = this.file.entry.file.file_size;
-            let key = (this.file.location.clone(), size);
-            let footer = this
-                .files
-                .footers()
-                .get_or_load(&key, || async {
-                    let read = load_footer(FooterFetch(this), size).map_err(|error| unwrapped(error, &this.file));
-                    let footer = guarded(read, |words| this.damaged(format!("its decoder gave up: {words}"))).await?;
-                    let bytes = footer.memory_size();
-                    Ok((Arc::new(footer), bytes))
-                })
-                .await
-                .and_then(|footer| this.checked(footer));
-            footer.map_err(|error| ParquetError::External(Box::new(error)))
+            let footer = footer(&this.files, &this.access, FooterFetch(this)).await;
+            footer
+                .and_then(|footer| this.checked(footer))
+                .map_err(|error| error.with_context("table", this.pin.table.name()))
+                .map_err(|error| ParquetError::External(Box::new(error)))
         }
         .boxed()
-    }
-}
-
-/// Our own error out of Parquet's, or a damaged file.
-fn unwrapped(error: ParquetError, file: &PlannedFile) -> Error {
-    match error {
-        ParquetError::External(source) => match source.downcast::<Error>() {
-            Ok(own) => *own,
-            Err(source) => Error::unavailable(source.to_string()).with_source(source),
-        },
-        other => Error::corrupt(format!("the Parquet footer cannot be read: {other}"))
-            .with_context("file", &file.location)
-            .or_restore()
-            .with_source(other),
     }
 }

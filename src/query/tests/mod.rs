@@ -8,6 +8,7 @@ mod memory;
 mod merging;
 mod metadata;
 mod parts;
+mod short;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
