@@ -104,19 +104,6 @@ impl<K: Clone + Eq + Hash, V: Clone> ByteLimitedCache<K, V> {
         state.put(key, value, bytes, self.limit_bytes);
     }
 
-    /// Forgets a value.
-    pub fn remove(&self, key: &K) {
-        self.state.lock().drop_entry(key);
-    }
-
-    /// Forgets everything.
-    pub fn clear(&self) {
-        let mut state = self.state.lock();
-        state.entries.clear();
-        state.uses.clear();
-        state.stats.bytes = 0;
-    }
-
     /// What happened so far and what is held.
     pub fn stats(&self) -> CacheStats {
         let state = self.state.lock();
@@ -209,8 +196,6 @@ mod tests {
         assert_eq!((stats.entries, stats.bytes, stats.evictions), (2, 8, 1));
         cache.insert("a", 9, 1);
         assert_eq!((cache.get(&"a"), cache.stats().bytes), (Some(9), 5));
-        cache.clear();
-        assert_eq!((cache.stats().entries, cache.stats().bytes), (0, 0));
     }
 
     #[tokio::test]

@@ -2,13 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use datafusion::execution::object_store::ObjectStoreUrl;
-use futures::TryStreamExt;
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
 use parking_lot::Mutex;
 
@@ -158,26 +156,6 @@ impl Storage {
         found.bytes().await.map_err(failed)
     }
 
-    /// Some bytes of a file. Fewer bytes than asked for are an error.
-    pub async fn read_range(&self, location: &Location, range: Range<u64>) -> Result<Bytes> {
-        let wanted = range.end.saturating_sub(range.start);
-        if wanted == 0 {
-            return Ok(Bytes::new());
-        }
-        let read = self.store.get_range(location.path(), range.clone()).await;
-        let bytes = read.map_err(|e| storage_error(e, "reading", location))?;
-        if bytes.len() as u64 != wanted {
-            return Err(Error::corrupt(format!(
-                "the file ends too early: bytes {}..{} were wanted, {} came",
-                range.start,
-                range.end,
-                bytes.len()
-            ))
-            .with_context("file", location));
-        }
-        Ok(bytes)
-    }
-
     /// Whether a file is there.
     pub async fn exists(&self, location: &Location) -> Result<bool> {
         Ok(absent_as_none(self.head(location).await)?.is_some())
@@ -229,7 +207,10 @@ impl Storage {
     }
 
     /// All files below a folder, at any depth, by path.
-    pub async fn list_all(&self, folder: &Location) -> Result<Vec<FileEntry>> {
+    #[cfg(test)]
+    pub(crate) async fn list_all(&self, folder: &Location) -> Result<Vec<FileEntry>> {
+        use futures::TryStreamExt;
+
         let listed: Vec<ObjectMeta> = self
             .store
             .list(Some(folder.path()))

@@ -28,11 +28,6 @@ impl Table {
         Ok(self.snapshot_ids().await?.last().copied())
     }
 
-    /// The newest snapshot; None for a table without snapshots.
-    pub async fn latest_snapshot(&self) -> Result<Option<Arc<Snapshot>>> {
-        Ok(self.latest_noticed().await?.0)
-    }
-
     /// The newest snapshot, and what to tell the user when the hint was ahead of it.
     pub(in crate::snapshot) async fn latest_noticed(&self) -> Result<(Option<Arc<Snapshot>>, Option<String>)> {
         let hinted = read_hint(&self.storage, &self.snapshot_file("LATEST")?).await;

@@ -69,7 +69,7 @@ async fn table_without_snapshot_folder_is_empty() {
     let table = Bed::new().table().await;
     assert_eq!(table.latest_snapshot_id().await.unwrap(), None);
     assert_eq!(table.earliest_snapshot_id().await.unwrap(), None);
-    assert!(table.latest_snapshot().await.unwrap().is_none());
+    assert!(table.latest_noticed().await.unwrap().0.is_none());
     assert_eq!(table.snapshots().await.unwrap(), []);
     assert_eq!(table.snapshot(SnapshotId(1)).await.unwrap_err().code(), "NoSnapshot");
 }
@@ -157,7 +157,7 @@ async fn snapshots_and_schemas_are_read_once_while_they_stay() {
 async fn latest_needs_no_listing_when_the_hint_is_right() {
     let bed = Bed::with_snapshots(1, 20);
     let table = bed.table().await;
-    table.latest_snapshot().await.unwrap();
+    table.latest_noticed().await.unwrap();
     let counts = table.storage().counts();
     assert_eq!((counts.gets, counts.heads, counts.lists), (2, 1, 0));
 }
@@ -198,7 +198,7 @@ async fn golden_history_has_its_tags_and_branches() {
     assert_eq!(branch.tag_names().await.unwrap(), ["t2"]);
     assert_eq!(branch.root(), table.root(), "data and manifests stay with the table");
     assert!(branch.manifest_location("m").unwrap().to_string().ends_with("/history/manifest/m"));
-    assert!(table.branch("b_empty").await.unwrap().latest_snapshot().await.unwrap().is_none());
+    assert!(table.branch("b_empty").await.unwrap().latest_noticed().await.unwrap().0.is_none());
     assert_eq!(branch.branch("main").await.unwrap().snapshot_ids().await.unwrap(), ids(&[5, 6, 7]));
 }
 
