@@ -21,6 +21,7 @@ use super::evolve::{downcast, fits, from_units, map_array, null_in_not_null, out
 use super::format::FileFormat;
 use crate::error::{Error, Result};
 use crate::spec::arrow_types::arrow_type;
+use crate::spec::binary_row::unscaled;
 use crate::spec::{DataField, DataType, FieldType};
 
 /// Values as the declared type of the file's schema.
@@ -243,25 +244,6 @@ fn as_scale(scale: u8) -> i8 {
 
 fn too_long(declared: &FieldType) -> Error {
     Error::corrupt(format!("a stored decimal has more digits than {declared}"))
-}
-
-/// Big-endian two's complement of any length; None when it needs more than 16 bytes.
-pub(crate) fn unscaled(bytes: &[u8]) -> Option<i128> {
-    let fill = if bytes.first().is_some_and(|b| *b >= 0x80) { 0xff } else { 0 };
-    let significant = if bytes.len() > 16 {
-        let (head, tail) = bytes.split_at(bytes.len() - 16);
-        let sign_kept = tail.first().is_some_and(|b| (*b >= 0x80) == (fill == 0xff));
-        if !sign_kept || head.iter().any(|b| *b != fill) {
-            return None;
-        }
-        tail
-    } else {
-        bytes
-    };
-    let mut whole = [fill; 16];
-    let start = 16 - significant.len();
-    whole.get_mut(start..)?.copy_from_slice(significant);
-    Some(i128::from_be_bytes(whole))
 }
 
 fn dates(array: &ArrayRef, declared: &FieldType) -> Result<ArrayRef> {

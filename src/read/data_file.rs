@@ -14,9 +14,9 @@ use futures::stream::{self, BoxStream};
 
 use super::context::{ReadColumn, ReadContext};
 use super::deletion::physical_rows;
-use super::held::{AbortOnDrop, Held};
+use super::held::Held;
 use super::section::RowStream;
-use super::stretch::{narrowed, stretches};
+use super::stretch::{by_stretches, narrowed};
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::{FileOptions, FileTask, OutputColumn, SEQUENCE_NUMBER};
 use crate::scan::PlannedFile;
@@ -383,15 +383,13 @@ pub async fn read_whole(
     held: &mut Held,
 ) -> Result<Option<RecordBatch>> {
     let rows = physical_rows(file)?;
-    let tasks: Vec<_> = stretches(file, rows, context.options.parallelism)
-        .into_iter()
-        .map(|span| {
-            let (context, file, outputs) = (Arc::clone(context), Arc::clone(file), outputs.clone());
-            AbortOnDrop(tokio::spawn(async move { read_stretch(&context, &file, outputs, rows, span).await }))
-        })
-        .collect();
+    let stretches = by_stretches(context, file, rows, |context, file, span| {
+        let outputs = outputs.clone();
+        async move { read_stretch(&context, &file, outputs, rows, span).await }
+    })
+    .await?;
     let (mut parts, mut memory) = (Vec::new(), Vec::new());
-    for (batches, taken) in futures::future::try_join_all(tasks).await? {
+    for (batches, taken) in stretches {
         parts.extend(batches);
         memory.push(taken);
     }

@@ -25,7 +25,7 @@ use super::data_file::{Output, open_columns};
 use super::deletion::physical_rows;
 use super::held::{AbortOnDrop, Held};
 use super::selection::sized;
-use super::stretch::{narrowed, stretches};
+use super::stretch::{by_stretches, narrowed};
 use crate::error::{Error, Result};
 use crate::merge::{KeyRange, KeySample, KeySampler, MergeRules, key_ranges};
 use crate::scan::PlannedFile;
@@ -117,14 +117,11 @@ async fn sample(
     let rows = physical_rows(file)?;
     let step = (rows / SAMPLES).clamp(*STEP.start(), *STEP.end());
     context.counters.add_key_files(1);
-    let tasks: Vec<_> = stretches(file, rows, context.options.parallelism)
-        .into_iter()
-        .map(|span| {
-            let (context, file, rules) = (Arc::clone(context), Arc::clone(file), Arc::clone(rules));
-            AbortOnDrop(tokio::spawn(async move { sample_stretch(&context, &file, &rules, step, rows, span).await }))
-        })
-        .collect();
-    let samples = futures::future::try_join_all(tasks).await?;
+    let samples = by_stretches(context, file, rows, |context, file, span| {
+        let rules = Arc::clone(rules);
+        async move { sample_stretch(&context, &file, &rules, step, rows, span).await }
+    })
+    .await?;
     let sample = KeySample::join(samples, step).map_err(|error| error.with_context("file", &file.location))?;
     let mut held = Held::new(&context.options.budget);
     held.grow(sample.bytes())?;

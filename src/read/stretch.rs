@@ -1,10 +1,13 @@
 //! Large files in stretches of rows, so that one file is decoded on several cores.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use arrow::array::BooleanBufferBuilder;
 use arrow::buffer::BooleanBuffer;
 
+use super::context::ReadContext;
+use super::held::AbortOnDrop;
 use crate::error::{Error, Result};
 use crate::file::FileFormat;
 use crate::scan::PlannedFile;
@@ -12,8 +15,26 @@ use crate::scan::PlannedFile;
 /// Fewest rows of a stretch; in tests few, so that their files have several.
 const ROWS: usize = if cfg!(test) { 40 } else { 1 << 18 };
 
+/// What `read` gives for each stretch of the `rows` rows of a file, in their order. Each has a task of its own.
+pub async fn by_stretches<T, F>(
+    context: &Arc<ReadContext>,
+    file: &Arc<PlannedFile>,
+    rows: usize,
+    read: impl Fn(Arc<ReadContext>, Arc<PlannedFile>, Range<usize>) -> F,
+) -> Result<Vec<T>>
+where
+    T: Send + 'static,
+    F: Future<Output = Result<T>> + Send + 'static,
+{
+    let tasks: Vec<_> = stretches(file, rows, context.options.parallelism)
+        .into_iter()
+        .map(|span| AbortOnDrop(tokio::spawn(read(Arc::clone(context), Arc::clone(file), span))))
+        .collect();
+    futures::future::try_join_all(tasks).await
+}
+
 /// The rows of a file in stretches, at most so many. One, where the format cannot begin to decode in the middle.
-pub fn stretches(file: &PlannedFile, rows: usize, at_most: usize) -> Vec<Range<usize>> {
+fn stretches(file: &PlannedFile, rows: usize, at_most: usize) -> Vec<Range<usize>> {
     let name = &file.entry.file.file_name;
     let skips = matches!(FileFormat::of_file(name), Ok(FileFormat::Parquet));
     let count = if skips { (rows / ROWS).clamp(1, at_most.max(1)) } else { 1 };

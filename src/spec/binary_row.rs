@@ -127,7 +127,7 @@ fn field(row: &[u8], arity: usize, index: usize, data_type: &DataType) -> Result
         DataType::Decimal(precision, scale) if *precision <= MAX_COMPACT_DECIMAL => {
             Datum::Decimal(i128::from(number), *precision, *scale)
         }
-        DataType::Decimal(precision, scale) => Datum::Decimal(unscaled(variable(row, slot)?)?, *precision, *scale),
+        DataType::Decimal(precision, scale) => Datum::Decimal(decimal(variable(row, slot)?)?, *precision, *scale),
         DataType::Timestamp(precision) | DataType::TimestampLtz(precision) if *precision <= MAX_COMPACT_TIMESTAMP => {
             Datum::Timestamp(number, 0)
         }
@@ -189,17 +189,29 @@ fn short_or_variable<'a>(row: &'a [u8], slot: &'a [u8; SLOT]) -> Result<&'a [u8]
         .ok_or_else(|| damaged(format!("an inline value claims {length} bytes")))
 }
 
-/// Big-endian two's complement of any length up to 16.
-fn unscaled(bytes: &[u8]) -> Result<i128> {
-    if bytes.is_empty() || bytes.len() > DECIMAL_BYTES {
-        return Err(damaged(format!("a decimal has {} bytes", bytes.len())));
-    }
-    let negative = bytes.first().is_some_and(|byte| byte & 0x80 != 0);
-    let mut wide = [if negative { 0xff } else { 0 }; DECIMAL_BYTES];
-    if let Some(low) = wide.get_mut(DECIMAL_BYTES - bytes.len()..) {
-        low.copy_from_slice(bytes);
-    }
-    Ok(i128::from_be_bytes(wide))
+/// A decimal of a row: big-endian two's complement of one byte at least, and sixteen at most.
+fn decimal(bytes: &[u8]) -> Result<i128> {
+    let number = if bytes.is_empty() || bytes.len() > DECIMAL_BYTES { None } else { unscaled(bytes) };
+    number.ok_or_else(|| damaged(format!("a decimal has {} bytes", bytes.len())))
+}
+
+/// Big-endian two's complement of any length; None when it needs more than 16 bytes.
+pub(crate) fn unscaled(bytes: &[u8]) -> Option<i128> {
+    let fill = if bytes.first().is_some_and(|b| *b >= 0x80) { 0xff } else { 0 };
+    let significant = if bytes.len() > 16 {
+        let (head, tail) = bytes.split_at(bytes.len() - 16);
+        let sign_kept = tail.first().is_some_and(|b| (*b >= 0x80) == (fill == 0xff));
+        if !sign_kept || head.iter().any(|b| *b != fill) {
+            return None;
+        }
+        tail
+    } else {
+        bytes
+    };
+    let mut whole = [fill; 16];
+    let start = 16 - significant.len();
+    whole.get_mut(start..)?.copy_from_slice(significant);
+    Some(i128::from_be_bytes(whole))
 }
 
 /// The shortest big-endian two's complement form.

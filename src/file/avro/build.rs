@@ -10,10 +10,10 @@ use arrow::array::{
 use arrow::buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow::datatypes::{DataType as ArrowType, Field, Fields};
 
-use super::super::physical::unscaled;
 use super::allowance::Allowance;
 use crate::error::{Error, Result};
 use crate::spec::avro::{DecimalMeaning, Input, IntMeaning, LongMeaning, Node};
+use crate::spec::binary_row::unscaled;
 
 /// The values of one column that are not given out yet.
 pub(super) struct Builder {

@@ -41,11 +41,7 @@ impl DisplayAs for MetadataExec {
     fn fmt_as(&self, t: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match t {
             DisplayFormatType::Default | DisplayFormatType::Verbose => write!(f, "MetadataExec: {}", self.summary),
-            DisplayFormatType::TreeRender => {
-                writeln!(f, "table={}", self.summary.table())?;
-                writeln!(f, "{}", self.summary.pin_text())?;
-                write!(f, "{}", self.summary.stages_text())
-            }
+            DisplayFormatType::TreeRender => self.summary.fmt_tree(f),
         }
     }
 }

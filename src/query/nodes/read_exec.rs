@@ -187,11 +187,7 @@ impl DisplayAs for ReadExec {
                 }
                 Ok(())
             }
-            DisplayFormatType::TreeRender => {
-                writeln!(f, "table={}", self.summary.table())?;
-                writeln!(f, "{}", self.summary.pin_text())?;
-                write!(f, "{}", self.summary.stages_text())
-            }
+            DisplayFormatType::TreeRender => self.summary.fmt_tree(f),
         }
     }
 }

@@ -29,6 +29,13 @@ impl ScanSummary {
         Self { pin: Arc::clone(&plan.pin), view, zone, stages: plan.stages }
     }
 
+    /// What a node shows of it in a tree: a line each for table, pin and counts.
+    pub(super) fn fmt_tree(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "table={}", self.table())?;
+        writeln!(f, "{}", self.pin_text())?;
+        write!(f, "{}", self.stages_text())
+    }
+
     /// The table as SQL names it, with its view.
     pub fn table(&self) -> String {
         let name = self.pin.table.name();
