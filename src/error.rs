@@ -7,6 +7,7 @@ mod caught;
 
 use std::error::Error as StdError;
 use std::fmt;
+use std::sync::Arc;
 
 use datafusion::common::SchemaError;
 use datafusion::error::DataFusionError;
@@ -64,7 +65,7 @@ struct Inner {
     message: String,
     context: Vec<(&'static str, String)>,
     hint: Option<String>,
-    source: Option<Box<dyn StdError + Send + Sync>>,
+    source: Option<Arc<dyn StdError + Send + Sync>>,
 }
 
 impl Error {
@@ -150,8 +151,21 @@ impl Error {
     /// Keeps the error underneath; it is not repeated in the message.
     #[must_use]
     pub fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
-        self.0.source = Some(source.into());
+        self.0.source = Some(Arc::from(source.into()));
         self
+    }
+
+    /// The same error once more, for another who waited for the same work. They share the error underneath.
+    pub(crate) fn copied(&self) -> Self {
+        let Inner { kind, code, message, context, hint, source } = self.0.as_ref();
+        Self(Box::new(Inner {
+            kind: *kind,
+            code,
+            message: message.clone(),
+            context: context.clone(),
+            hint: hint.clone(),
+            source: source.clone(),
+        }))
     }
 
     /// What the caller can do about it.

@@ -2,21 +2,21 @@
 
 use std::sync::{Arc, OnceLock};
 
-use datafusion::error::DataFusionError;
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared, WeakShared};
 use parking_lot::Mutex;
 
 use crate::error::{Error, Result};
 
-type Outcome<T> = std::result::Result<Arc<T>, Arc<DataFusionError>>;
+type Outcome<T> = Result<Arc<T>, Arc<Error>>;
 type Flight<T> = BoxFuture<'static, Outcome<T>>;
 
 /// A value that is computed once, on first demand, however many ask for it at the same time.
 ///
 /// The waiters themselves drive the computation. One that goes away (LIMIT, cancel) leaves it to the others; when the
 /// last one goes away the computation is dropped and the next demand starts anew. A failure is told to all who waited
-/// and not kept.
+/// and not kept, as by [`ByteLimitedCache`](crate::storage::cache::ByteLimitedCache), whose loads borrow from those who
+/// ask, so that none can go on for another.
 pub struct OnceFlight<T> {
     value: OnceLock<Arc<T>>,
     flight: Mutex<Option<WeakShared<Flight<T>>>>,
@@ -51,7 +51,7 @@ impl<T: Send + Sync + 'static> OnceFlight<T> {
         let flight = self.board(compute);
         match flight.await {
             Ok(value) => Ok(Arc::clone(self.value.get_or_init(|| value))),
-            Err(shared) => Err(Error::from_datafusion(DataFusionError::Shared(shared))),
+            Err(shared) => Err(shared.copied()),
         }
     }
 
@@ -66,9 +66,7 @@ impl<T: Send + Sync + 'static> OnceFlight<T> {
             return running;
         }
         let future = compute();
-        let flight = async move { future.await.map(Arc::new).map_err(|error| Arc::new(DataFusionError::from(error))) }
-            .boxed()
-            .shared();
+        let flight = async move { future.await.map(Arc::new).map_err(Arc::new) }.boxed().shared();
         *slot = flight.downgrade();
         flight
     }

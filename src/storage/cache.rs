@@ -8,10 +8,11 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// A cache that forgets the least recently used values once their bytes pass a limit. Values that are being loaded are
-/// loaded by one caller while the others wait; when that caller is cancelled or fails, the next one loads.
+/// loaded by one caller while the others wait. When it fails all who waited are told: each would else ask the same store
+/// again, one after the other, and wait for its time limit each. When it is cancelled, the next one loads.
 ///
 /// `V` is cheap to clone, an `Arc` as a rule.
 #[derive(Debug)]
@@ -25,10 +26,13 @@ struct State<K, V> {
     entries: HashMap<K, Entry<V>>,
     /// Last use to key, oldest first.
     uses: BTreeMap<u64, K>,
-    loading: HashMap<K, Arc<OnceCell<(V, usize)>>>,
+    loading: HashMap<K, Arc<Loading<V>>>,
     clock: u64,
     stats: CacheStats,
 }
+
+/// A load under way: its outcome, once it is there.
+type Loading<V> = OnceCell<Result<(V, usize), Arc<Error>>>;
 
 #[derive(Debug)]
 struct Entry<V> {
@@ -73,7 +77,9 @@ impl<K: Clone + Eq + Hash, V: Clone> ByteLimitedCache<K, V> {
     }
 
     /// The value; when it is not held, `load` brings it with its size in bytes. Many callers at once load it once.
-    /// An error is the caller's own and is not kept.
+    ///
+    /// # Errors
+    /// What `load` fails with, told to all who waited for it and not kept: who asks later loads anew.
     pub async fn get_or_load<F, Fut>(&self, key: &K, load: F) -> Result<V>
     where
         F: FnOnce() -> Fut,
@@ -84,18 +90,26 @@ impl<K: Clone + Eq + Hash, V: Clone> ByteLimitedCache<K, V> {
             if let Some(value) = state.touch(key) {
                 return Ok(value);
             }
-            Arc::clone(state.loading.entry(key.clone()).or_default())
+            let cell = state.loading.entry(key.clone()).or_default();
+            // one that has failed is told to those who waited, and to nobody else
+            if matches!(cell.get(), Some(Err(_))) {
+                *cell = Arc::default();
+            }
+            Arc::clone(cell)
         };
         let flight = Flight { cache: self, key, cell };
-        let (value, bytes) = flight
+        let loaded = flight
             .cell
-            .get_or_try_init(|| async {
+            .get_or_init(|| async {
                 self.state.lock().stats.misses += 1;
-                load().await
+                load().await.map_err(Arc::new)
             })
-            .await?;
-        self.keep(key, value, *bytes, &flight.cell);
-        Ok(value.clone())
+            .await;
+        self.settle(key, loaded, &flight.cell);
+        match loaded {
+            Ok((value, _)) => Ok(value.clone()),
+            Err(error) => Err(error.copied()),
+        }
     }
 
     /// Holds a value that was come by otherwise.
@@ -110,12 +124,14 @@ impl<K: Clone + Eq + Hash, V: Clone> ByteLimitedCache<K, V> {
         CacheStats { entries: state.entries.len(), ..state.stats }
     }
 
-    /// The first of those who waited for a load puts the value in.
-    fn keep(&self, key: &K, value: &V, bytes: usize, cell: &Arc<OnceCell<(V, usize)>>) {
+    /// The first of those who waited for a load ends it, and puts the value in.
+    fn settle(&self, key: &K, loaded: &Result<(V, usize), Arc<Error>>, cell: &Arc<Loading<V>>) {
         let mut state = self.state.lock();
         if state.loading.get(key).is_some_and(|known| Arc::ptr_eq(known, cell)) {
             state.loading.remove(key);
-            state.put(key.clone(), value.clone(), bytes, self.limit_bytes);
+            if let Ok((value, bytes)) = loaded {
+                state.put(key.clone(), value.clone(), *bytes, self.limit_bytes);
+            }
         }
     }
 }
@@ -158,11 +174,11 @@ impl<K: Clone + Eq + Hash, V: Clone> State<K, V> {
     }
 }
 
-/// One caller's interest in a load. The last one to leave without a value takes the mark away.
+/// One caller's interest in a load. The last one to leave without an outcome takes the mark away.
 struct Flight<'a, K: Clone + Eq + Hash, V: Clone> {
     cache: &'a ByteLimitedCache<K, V>,
     key: &'a K,
-    cell: Arc<OnceCell<(V, usize)>>,
+    cell: Arc<Loading<V>>,
 }
 
 impl<K: Clone + Eq + Hash, V: Clone> Drop for Flight<'_, K, V> {
@@ -182,7 +198,6 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::error::Error;
 
     #[tokio::test]
     async fn least_recently_used_goes_first() {
@@ -274,6 +289,36 @@ mod tests {
         let cache = ByteLimitedCache::new(100);
         let failed = cache.get_or_load(&"k", || async { Err(Error::unavailable("down")) }).await;
         assert!(failed.is_err());
+        assert!(cache.state.lock().loading.is_empty());
+        assert_eq!(cache.get_or_load(&"k", || async { Ok((3, 1)) }).await.unwrap(), 3);
+    }
+
+    #[tokio::test]
+    async fn failure_is_told_to_all_who_waited_and_costs_one_load() {
+        let cache = Arc::new(ByteLimitedCache::<&str, i32>::new(100));
+        let loads = Arc::new(AtomicUsize::new(0));
+        let (open, gate) = tokio::sync::watch::channel(false);
+        let callers: Vec<_> = (0..5)
+            .map(|_| {
+                let (cache, loads, mut gate) = (Arc::clone(&cache), Arc::clone(&loads), gate.clone());
+                tokio::spawn(async move {
+                    let load = move || async move {
+                        loads.fetch_add(1, Ordering::SeqCst);
+                        gate.wait_for(|open| *open).await.unwrap();
+                        Err(Error::unavailable("down").with_code("Down").with_source(std::io::Error::other("cut")))
+                    };
+                    cache.get_or_load(&"k", load).await
+                })
+            })
+            .collect();
+        tokio::task::yield_now().await;
+        open.send(true).unwrap();
+        for caller in callers {
+            let error = caller.await.unwrap().unwrap_err();
+            assert_eq!((error.code(), error.message()), ("Down", "down"));
+            assert_eq!(std::error::Error::source(&error).unwrap().to_string(), "cut");
+        }
+        assert_eq!((loads.load(Ordering::SeqCst), cache.stats().misses), (1, 1));
         assert!(cache.state.lock().loading.is_empty());
         assert_eq!(cache.get_or_load(&"k", || async { Ok((3, 1)) }).await.unwrap(), 3);
     }
