@@ -14,6 +14,7 @@
 //! | floor | room | owns |
 //! |---|---|---|
 //! | 0 | [`error`] | the one error type |
+//! | 0 | `memory` | whom one asks before holding memory |
 //! | 1 | [`spec`] | the format as values: bytes in, values out |
 //! | 2 | [`storage`] | object stores: reading, listing, retries, counters, caches; clock and ids |
 //! | 2 | `merge` | runs, sections, merge engines: streams, never files |
@@ -40,6 +41,7 @@
 pub mod catalog;
 pub mod error;
 mod file;
+mod memory;
 mod merge;
 pub mod query;
 mod read;

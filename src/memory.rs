@@ -1,8 +1,8 @@
-//! The memory a merge may hold.
+//! The memory a query may hold.
 
 use crate::error::Result;
 
-/// Asked before a merge holds memory, told when it lets go. The read layer puts the query's memory pool behind it.
+/// Asked before memory is held, told when it is let go. The room `query` puts the query's memory pool behind it.
 pub trait MemoryBudget: std::fmt::Debug + Send + Sync {
     /// Takes `bytes` more, or says why not. A refusal takes nothing.
     fn try_grow(&self, bytes: usize) -> Result<()>;

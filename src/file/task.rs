@@ -8,7 +8,7 @@ use arrow::buffer::BooleanBuffer;
 use arrow::datatypes::{DataType as ArrowType, Field, Schema, SchemaRef};
 use parquet::file::metadata::ParquetMetaData;
 
-use crate::merge::{MemoryBudget, Unbounded};
+use crate::memory::{MemoryBudget, Unbounded};
 use crate::spec::arrow_types::arrow_field;
 use crate::spec::zone::Zone;
 use crate::spec::{DataField, Datum, TableSchema};

@@ -15,9 +15,8 @@ mod tests {
     use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
     use serde_json::Value as Json;
 
-    use crate::merge::{
-        KeyFile, MergeOptions, MergeRules, RunInput, Unbounded, merge_runs, runs_of_one_level, sections, select,
-    };
+    use crate::memory::Unbounded;
+    use crate::merge::{KeyFile, MergeOptions, MergeRules, RunInput, merge_runs, runs_of_one_level, sections, select};
     use crate::spec::arrow_types::arrow_field;
     use crate::spec::manifest::{decode_manifest, decode_manifest_list, live};
     use crate::spec::options::MergeEngine;

@@ -7,7 +7,6 @@
 //! | [`tree`] | runs in, merged rows out, for every engine |
 //! | [`range`], [`sample`] | stretches of keys, so that one section is merged on several cores |
 //! | [`mod@select`] | which physical rows are live, for deduplicate and first-row |
-//! | [`budget`] | what a merge asks before it holds memory |
 //!
 //! Batches that go through a merge have the required columns of [`MergeRules::required_columns`] in that order, then
 //! `_SEQUENCE_NUMBER` (Int64) and `_VALUE_KIND` (Int8).
@@ -24,7 +23,6 @@ mod against_golden;
 mod against_naive;
 mod aggregation;
 mod assemble;
-pub mod budget;
 mod cell;
 mod compare;
 mod engines;
@@ -41,7 +39,6 @@ pub mod select;
 mod testkit;
 pub mod tree;
 
-pub use budget::{MemoryBudget, Unbounded};
 pub use compare::canonical_keys;
 pub use range::{Key, KeyRange, within};
 pub use rules::MergeRules;

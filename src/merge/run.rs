@@ -10,7 +10,6 @@ use arrow::record_batch::RecordBatch;
 use futures::FutureExt;
 use futures::stream::{self, BoxStream, StreamExt};
 
-use super::budget::MemoryBudget;
 use super::cell::{Column, RowRef};
 use super::compare::is_comparable;
 use super::keys::{KeyEncoder, Keys};
@@ -19,6 +18,7 @@ use super::range::Key;
 use super::rules::MergeRules;
 use super::tree::{Head, RunInput};
 use crate::error::{Error, ErrorKind, Result};
+use crate::memory::MemoryBudget;
 
 /// First batches asked for at once.
 const OPEN_AT_ONCE: usize = 16;

@@ -7,13 +7,13 @@ use arrow::record_batch::RecordBatch;
 use futures::stream::{self, BoxStream, StreamExt};
 
 use super::assemble::{Assembler, Item};
-use super::budget::MemoryBudget;
 use super::keys::Keys;
 use super::loser_tree::LoserTree;
 use super::order::{self, Record};
 use super::rules::MergeRules;
 use super::run::{Filled, Layout, Runs};
 use crate::error::Result;
+use crate::memory::MemoryBudget;
 
 /// One sorted run: batches in key order, no key twice.
 pub struct RunInput {
@@ -297,7 +297,7 @@ mod tests {
 
     use super::*;
     use crate::error::{Error, ErrorKind};
-    use crate::merge::Unbounded;
+    use crate::memory::Unbounded;
     use crate::merge::testkit::{Row, int_batch, int_rows, options, row, schema};
     use crate::spec::RowKind::{self, Delete, Insert, UpdateAfter, UpdateBefore};
 

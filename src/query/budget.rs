@@ -4,7 +4,7 @@ use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReser
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
-use crate::merge::MemoryBudget;
+use crate::memory::MemoryBudget;
 
 /// A reservation in a task's memory pool, under the name of the node and partition that holds it.
 #[derive(Debug)]

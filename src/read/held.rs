@@ -6,7 +6,7 @@ use futures::FutureExt;
 use tokio::task::JoinHandle;
 
 use crate::error::{Error, Result};
-use crate::merge::MemoryBudget;
+use crate::memory::MemoryBudget;
 
 /// Bytes taken from a budget, given back when this goes away.
 pub struct Held {

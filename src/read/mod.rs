@@ -37,6 +37,7 @@ pub use context::{
     FOOTER_CACHE_BYTES, INDEX_FILE_CACHE_BYTES, ReadCaches, ReadColumn, ReadContext, ReadCounters, ReadOptions,
     SectionHandle, check_rules,
 };
+pub use held::Held;
 pub use merged::part;
 pub use parts::SectionPart;
 pub use section::{file, is_merged, is_told, live_mask, section};

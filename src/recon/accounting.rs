@@ -12,9 +12,10 @@ use arrow::row::{RowConverter, SortField};
 use futures::TryStreamExt;
 
 use crate::error::{Error, Result};
-use crate::merge::{MemoryBudget, canonical_keys};
+use crate::memory::MemoryBudget;
+use crate::merge::canonical_keys;
 use crate::query::QueryEnv;
-use crate::read::{ReadColumn, ReadContext, ReadOptions, SectionHandle, section, selection};
+use crate::read::{Held, ReadColumn, ReadContext, ReadOptions, SectionHandle, section, selection};
 use crate::scan::{FileRead, ScanKind, ScanPlan, ScanRequest, Section, SectionClass, Stage, Unit};
 use crate::snapshot::Pin;
 use crate::spec::text::datum_text_in;
@@ -355,7 +356,7 @@ impl Reader {
 
     /// Rows of a section and their distinct keys.
     async fn distinct(&self, handle: &Arc<SectionHandle>) -> Result<(u64, u64)> {
-        let mut held = Held { budget: &self.budget, bytes: 0 };
+        let mut held = Held::new(&self.budget);
         let mut keys: HashSet<Box<[u8]>> = HashSet::new();
         let mut all = 0u64;
         let mut converter: Option<RowConverter> = None;
@@ -432,25 +433,6 @@ fn bounds(section: &Section, vectors: Option<u64>) -> (u64, u64) {
     (0, high)
 }
 
-struct Held<'a> {
-    budget: &'a Arc<dyn MemoryBudget>,
-    bytes: usize,
-}
-
-impl Held<'_> {
-    fn grow(&mut self, bytes: usize) -> Result<()> {
-        self.budget.try_grow(bytes)?;
-        self.bytes += bytes;
-        Ok(())
-    }
-}
-
-impl Drop for Held<'_> {
-    fn drop(&mut self) {
-        self.budget.shrink(self.bytes);
-    }
-}
-
 /// `dt=2024-01-02/h=1` for partition values of a pin, with the default name for NULL; empty without partitions.
 pub fn partition_text(pin: &Pin, values: &[Datum], zone: &Zone) -> Result<String> {
     let fields: Vec<&DataField> = pin
@@ -481,7 +463,7 @@ mod tests {
 
     use super::*;
     use crate::catalog::{Catalog, FilesystemCatalog};
-    use crate::merge::Unbounded;
+    use crate::memory::Unbounded;
     use crate::snapshot::PinRequest;
     use crate::spec::CommitKind;
     use crate::testing::builder::{FileSpec, TableBuilder, TableSpec};

@@ -150,9 +150,7 @@ impl Warehouse {
         }
         keep_answers(context);
         let storage = self.inner.catalog.storage();
-        let store_url = storage.store_url();
-        let url: &url::Url = store_url.as_ref();
-        context.runtime_env().register_object_store(url, storage.object_store());
+        context.runtime_env().register_object_store(storage.store_url(), storage.object_store());
         Ok(lake)
     }
 

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
-use datafusion::execution::object_store::ObjectStoreUrl;
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
 use parking_lot::Mutex;
+use url::Url;
 
 use super::counting::{Counters, CountingStore, RequestCounts, RequestMeter, RetryPolicy};
 use super::failure::{io_error, storage_error};
@@ -41,7 +41,7 @@ pub struct Storage {
     store: Arc<CountingStore>,
     counters: Arc<Counters>,
     root: Arc<str>,
-    url: ObjectStoreUrl,
+    url: Url,
     is_local: bool,
     options: BTreeMap<String, String>,
     /// Other stores that external paths led to, by root. They know no further ones: they ask this one.
@@ -83,7 +83,8 @@ impl Storage {
         /// Stores opened so far: a number of its own keeps one from standing in for another in a registry.
         static OPENED: AtomicU64 = AtomicU64::new(0);
         let number = OPENED.fetch_add(1, Ordering::Relaxed);
-        let url = ObjectStoreUrl::parse(format!("lakepin://store-{number}")).map_err(Error::from_datafusion)?;
+        let url = Url::parse(&format!("lakepin://store-{number}"))
+            .map_err(|error| Error::internal("naming a store").with_source(error))?;
         let counters = Arc::new(Counters::default());
         let store = Arc::new(CountingStore::new(store, Arc::clone(&counters), policy, is_local));
         let others = Mutex::new(HashMap::new());
@@ -101,8 +102,8 @@ impl Storage {
     }
 
     /// The name of this store in DataFusion's registry; no other store of the process has it.
-    pub fn store_url(&self) -> ObjectStoreUrl {
-        self.url.clone()
+    pub fn store_url(&self) -> &Url {
+        &self.url
     }
 
     /// The root of the store.

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::merge::MemoryBudget;
+use crate::memory::MemoryBudget;
 use crate::spec::avro::Repeats;
 
 /// Bytes that no account is kept of: ordinary files take less.

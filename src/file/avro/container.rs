@@ -9,7 +9,7 @@ use super::super::access::Access;
 use super::super::format::FileFormat;
 use super::allowance::Meter;
 use crate::error::{ErrorKind, Result};
-use crate::merge::MemoryBudget;
+use crate::memory::MemoryBudget;
 use crate::spec::avro::{Header, Input, MARK, Stop, decompress};
 
 /// Bytes fetched at once.

@@ -26,7 +26,7 @@ use self::container::{Block, Container};
 use super::access::Access;
 use super::decode::{Request, Stored, StoredBatch};
 use crate::error::{Error, Result};
-use crate::merge::MemoryBudget;
+use crate::memory::MemoryBudget;
 use crate::spec::avro::{Input, Node};
 
 pub(super) async fn open(access: &Access, request: Request, budget: &Arc<dyn MemoryBudget>) -> Result<Stored> {

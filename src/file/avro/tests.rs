@@ -12,7 +12,7 @@ use super::allowance::Allowance;
 use super::build::Builder;
 use super::{Request, RowDecoder, StoredBatch};
 use crate::error::{Error, ErrorKind};
-use crate::merge::{MemoryBudget, Unbounded};
+use crate::memory::{MemoryBudget, Unbounded};
 use crate::spec::avro::{Input, Node};
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::{DataType as ArrowType, Decimal128Type, Int32Type, Int64Type, TimeUnit};

@@ -13,10 +13,11 @@ use futures::{StreamExt, TryStreamExt, stream};
 
 use self::random::Case;
 use crate::error::Result;
+use crate::memory::Unbounded;
 use crate::merge::select::select_by_each_kernel;
 use crate::merge::{
-    FileSequence, KeyFile, KeyRange, KeySample, KeySampler, MergeOptions, MergeRules, RunInput, SectionSelection,
-    Unbounded, cut, join, key_ranges, merge_runs, select, select_streamed, within,
+    FileSequence, KeyFile, KeyRange, KeySample, KeySampler, MergeOptions, MergeRules, RunInput, SectionSelection, cut,
+    join, key_ranges, merge_runs, select, select_streamed, within,
 };
 use crate::spec::arrow_types::arrow_field;
 use crate::spec::{DataField, RowKind, TableSchema};

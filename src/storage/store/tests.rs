@@ -166,11 +166,11 @@ async fn stores_never_share_a_name_in_a_registry() {
     let (_dir, stores) = both_stores().await;
     let registry = DefaultObjectStoreRegistry::new();
     for (storage, _) in &stores {
-        let before = registry.register_store(storage.store_url().as_ref(), storage.object_store());
+        let before = registry.register_store(storage.store_url(), storage.object_store());
         assert!(before.is_none());
     }
     for (storage, _) in &stores {
-        let found = registry.get_store(storage.store_url().as_ref()).unwrap();
+        let found = registry.get_store(storage.store_url()).unwrap();
         assert_eq!(found.to_string(), storage.object_store().to_string());
     }
 }
