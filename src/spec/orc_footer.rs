@@ -339,6 +339,7 @@ pub(crate) mod tests {
         let mut bytes = [b"ORC", footer].concat();
         let mut script = Vec::new();
         push_varint_field(&mut script, 1, footer.len() as u64);
+        push_varint_field(&mut script, 5, 0);
         // the magic, as field 8000
         script.extend([0x82, 0xf4, 0x03, 3, b'O', b'R', b'C']);
         bytes.extend(&script);
