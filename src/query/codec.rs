@@ -15,6 +15,7 @@ use datafusion::datasource::physical_plan::{FileGroup, FileScanConfig, FileScanC
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::error::{DataFusionError, Result as DfResult};
 use datafusion::execution::TaskContext;
+use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::logical_expr::ScalarUDF;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion_proto::bytes::{
@@ -29,6 +30,7 @@ use super::layout::Layout;
 use super::nodes::merge_source::FileRef;
 use super::nodes::read_exec::Item;
 use super::nodes::{MergeSource, MetadataExec, ReadExec};
+use super::unused_store::{UNUSED, refusing_store, unused_store};
 use crate::error::{Error, Result};
 use crate::storage::Storage;
 
@@ -87,10 +89,10 @@ impl LakeCodec {
                     .collect::<Result<Vec<_>>>()
             })
             .collect::<Result<Vec<_>>>()?;
-        let plain = FileScanConfigBuilder::from(config.clone())
-            .with_source(Arc::clone(source.inner()))
-            .with_expr_adapter(None)
-            .build();
+        let mut plain = config.clone();
+        plain.object_store_url = ObjectStoreUrl::parse(UNUSED)?;
+        let plain =
+            FileScanConfigBuilder::from(plain).with_source(Arc::clone(source.inner())).with_expr_adapter(None).build();
         let inner = physical_plan_to_bytes_with_extension_codec(DataSourceExec::from_data_source(plain), self)?;
         pack(&Packed {
             kind: NodeKind::Parquet,
@@ -140,6 +142,8 @@ impl LakeCodec {
             NodeKind::Parquet => {
                 let mapping = packed.mapping.ok_or_else(|| Error::corrupt("the plan has no mapping of columns"))?;
                 let context = layout.selection_context()?;
+                // DataFusion looks the store up while it decodes; this session may have none of the sender's
+                refusing_store(&layout.runtime)?;
                 let inner = physical_plan_from_bytes_with_extension_codec(&packed.inner, task, self)?;
                 let config = parquet_config(&inner)
                     .ok_or_else(|| Error::corrupt("the plan holds another node than a Parquet scan"))?;
@@ -156,7 +160,9 @@ impl LakeCodec {
                     .all(|file| file.extension::<FileRef>().is_some_and(FileRef::is_plain));
                 let source =
                     MergeSource::new(Arc::new(source), context, Arc::clone(&layout.summary), mapping.clone(), plain);
-                let config = FileScanConfigBuilder::from(config.clone())
+                let mut config = config.clone();
+                config.object_store_url = unused_store(&layout.runtime)?;
+                let config = FileScanConfigBuilder::from(config)
                     .with_source(Arc::new(source))
                     .with_file_groups(groups)
                     .with_expr_adapter(Some(Arc::new(mapping)))

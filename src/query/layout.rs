@@ -12,13 +12,11 @@ use datafusion::datasource::physical_plan::parquet::ParquetFileReaderFactory;
 use datafusion::datasource::physical_plan::{FileGroup, FileScanConfigBuilder, FileSource, ParquetSource};
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::datasource::table_schema::TableSchema as ScanSchema;
-use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::physical_plan::union::UnionExec;
 use datafusion::physical_plan::{ExecutionPlan, Partitioning};
 use datafusion_datasource::file_groups::FileGroupPartitioner;
 use object_store::ObjectMeta;
-use object_store::local::LocalFileSystem;
 
 use super::budget::PoolBudget;
 use super::mapping::Mapping;
@@ -27,6 +25,7 @@ use super::nodes::read_exec::Item;
 use super::nodes::{LakeReaderFactory, MergeSource, ReadExec, ScanSummary};
 use super::spread::spread;
 use super::statistics::{UnitFacts, statistics_of};
+use super::unused_store::unused_store;
 use crate::error::{Error, Result};
 use crate::file::FileFormat;
 use crate::read::{ReadCaches, ReadColumn, ReadContext, ReadOptions};
@@ -198,7 +197,7 @@ impl Layout {
         // A partitioning that is declared, even as unknown, keeps the files of a partition its own. Else the partitions
         // share a queue that lives in the node: a node executed a second time would find it empty and give no rows.
         let partitioning = Partitioning::UnknownPartitioning(groups.len());
-        let config = FileScanConfigBuilder::new(self.any_store(), source)
+        let config = FileScanConfigBuilder::new(unused_store(&self.runtime)?, source)
             .with_file_groups(groups)
             .with_output_partitioning(Some(partitioning))
             .with_statistics(statistics)
@@ -248,15 +247,6 @@ impl Layout {
             },
             Arc::clone(&self.caches),
         )
-    }
-
-    /// DataFusion wants a store for every scan; ours reads each file through the file's own store.
-    fn any_store(&self) -> ObjectStoreUrl {
-        let url = ObjectStoreUrl::local_filesystem();
-        if self.runtime.object_store(&url).is_err() {
-            self.runtime.register_object_store(url.as_ref(), Arc::new(LocalFileSystem::new()));
-        }
-        url
     }
 }
 

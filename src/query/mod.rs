@@ -21,6 +21,7 @@
 //! | `spread` | work over output partitions |
 //! | `yielding` | plans that can be cancelled at any moment |
 //! | `codec` | plan nodes as bytes |
+//! | `unused_store` | the store that DataFusion wants for a scan |
 //! | `budget` | the query's memory pool, as the rooms below know it |
 
 mod answered;
@@ -41,6 +42,7 @@ mod spread;
 pub mod statistics;
 mod stored;
 pub mod table;
+mod unused_store;
 pub mod view;
 pub mod work;
 mod yielding;
