@@ -14,7 +14,7 @@
 //! | `settings` | what a session remembers |
 //! | `parameters` | values for `$name` |
 //! | `prepared` | PREPARE and EXECUTE |
-//! | `limits` | what a statement may read |
+//! | `limits`, `writes` | what a statement may read, and where it may not write |
 //! | `statements/` | `PIN`, `SHOW`, `DESCRIBE`, `EXPLAIN FILES`, refusals |
 //! | `system_tables/`, `functions/` | `t$name`, `paimon_…()` |
 //! | `memory`, `cells`, `types`, `place` | small relations, types as text, places of errors |
@@ -51,6 +51,7 @@ mod travel;
 mod types;
 mod view;
 mod warehouse;
+mod writes;
 
 #[cfg(test)]
 mod tests;

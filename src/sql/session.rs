@@ -41,6 +41,7 @@ use super::tokens::{self, StatementText};
 use super::travel;
 use super::view::SqlView;
 use super::warehouse::Warehouse;
+use super::writes;
 use crate::error::{Error, Result};
 use crate::query::work::{Work, reads_no_file, scan_works};
 use crate::query::{LakepinOptions, ScanLog, ScanReport, yielding};
@@ -378,9 +379,6 @@ impl Session {
         {
             self.check_home(&database).await?;
         }
-        if let DfStatement::CopyTo(copy) = &statement {
-            self.check_copy(&copy.target)?;
-        }
         let original = view.as_ref().map(|_| statement.clone());
         let asked = Catalogued::of(&run.state, &statement);
         if asked.is_some() {
@@ -390,6 +388,7 @@ impl Session {
         }
         let word = done_word(&statement);
         let plan = run.statement.plan(&run.state, statement).await?;
+        writes::check(&plan, &self.warehouse)?;
         match asked {
             Some(Catalogued::Relations) => {
                 let catalogue = run.statement.look_at_all(self.catalog.names()).await;

@@ -8,6 +8,7 @@ mod hints;
 mod names;
 mod one_pin;
 mod pins;
+mod read_only;
 mod refusals;
 mod system_tables;
 mod unread;

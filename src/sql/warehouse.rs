@@ -14,9 +14,9 @@ use super::plain;
 use super::planner::TravelPlanner;
 use super::session::Session;
 use crate::catalog::{Catalog, FilesystemCatalog};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::query::{OpenTable, QueryEnv, QueryLimits, with_answers};
-use crate::storage::{RequestCounts, check_options};
+use crate::storage::{RequestCounts, check_options, may_lie_in};
 
 /// A warehouse that is open for reading. Cheap to clone.
 #[derive(Clone)]
@@ -116,6 +116,10 @@ impl Warehouse {
     /// - unquoted names are DataFusion's, so a column `Id` has to be quoted;
     /// - pins and notices are shown by `EXPLAIN` only.
     ///
+    /// Nothing of the warehouse's own can be written through the catalog, and no store of its is registered. Where plain
+    /// `SessionContext::sql` writes otherwise (`COPY … TO`, `INSERT` into an external table), with stores that the caller
+    /// registered, is the caller's own affair; [`Warehouse::sql`] and [`Session`] refuse targets in the warehouse.
+    ///
     /// # Errors
     /// The warehouse cannot be listed.
     pub async fn register(&self, context: &SessionContext, catalog_name: &str) -> Result<()> {
@@ -149,9 +153,21 @@ impl Warehouse {
             }
         }
         keep_answers(context);
-        let storage = self.inner.catalog.storage();
-        context.runtime_env().register_object_store(storage.store_url(), storage.object_store());
         Ok(lake)
+    }
+
+    /// Refuses to write to a path or URL that may lie in the warehouse, however it is spelt; `what` is what would write.
+    ///
+    /// # Errors
+    /// `ReadOnly`, naming the target.
+    pub(crate) fn check_outside(&self, what: &str, target: &str) -> Result<()> {
+        if may_lie_in(target, self.inner.catalog.location()) {
+            return Err(Error::unsupported(format!("{what} would write into the warehouse, and writing comes later"))
+                .with_code("ReadOnly")
+                .with_context("target", target)
+                .with_hint("choose a target outside of it"));
+        }
+        Ok(())
     }
 
     /// Whether both are the same open warehouse.

@@ -3,12 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
 use parking_lot::Mutex;
-use url::Url;
 
 use super::counting::{Counters, CountingStore, RequestCounts, RequestMeter, RetryPolicy};
 use super::failure::{io_error, storage_error};
@@ -35,13 +33,12 @@ pub struct FileEntry {
     pub e_tag: Option<String>,
 }
 
-/// One object store, with its own counters and its own name in DataFusion's registry. All requests of Lakepin to it,
-/// those of DataFusion's Parquet source included, go through [`Storage::object_store`].
+/// One object store, with its own counters. All requests of Lakepin to it, those of DataFusion's Parquet source
+/// included, go through [`Storage::object_store`].
 pub struct Storage {
     store: Arc<CountingStore>,
     counters: Arc<Counters>,
     root: Arc<str>,
-    url: Url,
     is_local: bool,
     options: BTreeMap<String, String>,
     /// Other stores that external paths led to, by root. They know no further ones: they ask this one.
@@ -80,15 +77,10 @@ impl Storage {
         is_local: bool,
         options: BTreeMap<String, String>,
     ) -> Result<Arc<Self>> {
-        /// Stores opened so far: a number of its own keeps one from standing in for another in a registry.
-        static OPENED: AtomicU64 = AtomicU64::new(0);
-        let number = OPENED.fetch_add(1, Ordering::Relaxed);
-        let url = Url::parse(&format!("lakepin://store-{number}"))
-            .map_err(|error| Error::internal("naming a store").with_source(error))?;
         let counters = Arc::new(Counters::default());
         let store = Arc::new(CountingStore::new(store, Arc::clone(&counters), policy, is_local));
         let others = Mutex::new(HashMap::new());
-        Ok(Arc::new(Self { store, counters, root: root.into(), url, is_local, options, others }))
+        Ok(Arc::new(Self { store, counters, root: root.into(), is_local, options, others }))
     }
 
     /// The store itself, counted and retrying.
@@ -99,11 +91,6 @@ impl Storage {
     /// The same, counting with `meter` besides.
     pub fn metered_store(&self, meter: &RequestMeter) -> Arc<dyn ObjectStore> {
         Arc::new(self.store.metered(meter))
-    }
-
-    /// The name of this store in DataFusion's registry; no other store of the process has it.
-    pub fn store_url(&self) -> &Url {
-        &self.url
     }
 
     /// The root of the store.
@@ -300,7 +287,7 @@ fn absent_as_none<T>(result: Result<T>) -> Result<Option<T>> {
 impl fmt::Debug for Storage {
     // options may hold keys
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Storage").field("root", &self.root().to_string()).field("url", &self.url.as_str()).finish()
+        f.debug_struct("Storage").field("root", &self.root().to_string()).finish_non_exhaustive()
     }
 }
 

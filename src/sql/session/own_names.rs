@@ -1,6 +1,4 @@
-//! Which names are the warehouse's and which the session's own, and where copies may go.
-
-use std::path::{Component, PathBuf};
+//! Which names are the warehouse's and which the session's own.
 
 use datafusion::logical_expr::TableType;
 use datafusion::sql::sqlparser::ast::ObjectName;
@@ -86,42 +84,4 @@ impl Session {
         }
         Ok(())
     }
-
-    /// Copies go anywhere but into the warehouse.
-    pub(super) fn check_copy(&self, target: &str) -> Result<()> {
-        let inside = match (local_path(target), local_path(self.warehouse.url())) {
-            (Some(target), Some(own)) => target.starts_with(own),
-            (None, None) => {
-                let own = self.warehouse.url().trim_end_matches('/');
-                target.strip_prefix(own).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-            }
-            _ => false,
-        };
-        if inside {
-            return Err(Error::unsupported("COPY would write into the warehouse, and writing comes later")
-                .with_code("ReadOnly")
-                .with_hint("choose a target outside of it"));
-        }
-        Ok(())
-    }
-}
-
-/// The place on the local disk that a path or URL names, links followed as far as it exists; None for other stores.
-fn local_path(text: &str) -> Option<PathBuf> {
-    let path = match text.contains("://") {
-        true => url::Url::parse(text).ok().filter(|url| url.scheme() == "file")?.to_file_path().ok()?,
-        false => std::path::absolute(text).ok()?,
-    };
-    let mut plain = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::ParentDir => drop(plain.pop()),
-            part => plain.push(part),
-        }
-    }
-    let known = plain.ancestors().find_map(|known| Some((known, known.canonicalize().ok()?)));
-    Some(match known {
-        Some((known, real)) => real.join(plain.strip_prefix(known).ok()?),
-        None => plain,
-    })
 }

@@ -1,9 +1,8 @@
 use std::collections::BTreeSet;
 use std::io;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
-use datafusion::execution::object_store::{DefaultObjectStoreRegistry, ObjectStoreRegistry};
 use futures::stream::BoxStream;
 use object_store::memory::InMemory;
 use object_store::path::Path;
@@ -158,20 +157,6 @@ async fn every_request_is_counted() {
         assert_eq!((counts.gets, counts.range_gets, counts.heads, counts.lists), (1, 2, 1, 2));
         // two ranges so near each other are one request: in memory the gap is read too
         assert_eq!(counts.bytes_read, 10 + 3 + if storage.is_local { 3 } else { 10 });
-    }
-}
-
-#[tokio::test]
-async fn stores_never_share_a_name_in_a_registry() {
-    let (_dir, stores) = both_stores().await;
-    let registry = DefaultObjectStoreRegistry::new();
-    for (storage, _) in &stores {
-        let before = registry.register_store(storage.store_url(), storage.object_store());
-        assert!(before.is_none());
-    }
-    for (storage, _) in &stores {
-        let found = registry.get_store(storage.store_url()).unwrap();
-        assert_eq!(found.to_string(), storage.object_store().to_string());
     }
 }
 
