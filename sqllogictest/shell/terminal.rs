@@ -336,6 +336,48 @@ fn history_that_cannot_be_kept_is_told() -> Result<Outcome, String> {
     Ok(Outcome::Passed(String::new()))
 }
 
+/// The history is somebody's own file, but not in a warehouse, where nothing is written.
+fn history_is_not_kept_in_the_warehouse() -> Result<Outcome, String> {
+    let home = tempfile::tempdir().map_err(|e| e.to_string())?;
+    let demo = home.path().join("demo");
+    lakepin::shell::make_demo(&demo).map_err(|e| e.to_string())?;
+    let history = demo.join("pay.db/../history").display().to_string();
+    let demo = demo.display().to_string();
+    let arguments = ["-w", &demo, "-d", "pay", "--no-rc"];
+    let mut pty = Pty::start(&arguments, &[("LAKEPIN_HISTORY", &history)], home.path(), (30, 200))?;
+    pty.wait_prompt(PROMPT)?;
+    pty.wait_text("notice: the history is not kept:")?;
+    pty.line("\\q")?;
+    ensure(pty.end()? == 0, || "it did not end with 0".to_string())?;
+    ensure(!home.path().join("demo/history").exists(), || "it was written".to_string())?;
+    Ok(Outcome::Passed(String::new()))
+}
+
+/// `init.sql`, or the file of `--rc` in its place, runs before the first prompt.
+fn settings_are_read_before_the_prompt() -> Result<Outcome, String> {
+    let home = tempfile::tempdir().map_err(|e| e.to_string())?;
+    let demo = crate::suites::demo()?.display().to_string();
+    let folder = home.path().join(".config/lakepin");
+    std::fs::create_dir_all(&folder).map_err(|e| e.to_string())?;
+    let chosen = home.path().join("chosen.sql");
+    std::fs::write(folder.join("init.sql"), "\\pin dwd_pay_success 3\n").map_err(|e| e.to_string())?;
+    std::fs::write(&chosen, "\\pin dwd_pay_success 2\n\\timing off\n").map_err(|e| e.to_string())?;
+    let chosen = chosen.display().to_string();
+    let common = ["-w", &demo, "-d", "pay", "--timezone", "+08:00"];
+    for (more, prompt) in [
+        (&[][..], "pay@3[04-16 09:57:30+08]=>"),
+        (&["--rc", &chosen][..], "pay@2[04-16 09:55:00+08]=>"),
+        (&["--no-rc"][..], PROMPT),
+        (&["--no-rc", "--rc", &chosen][..], PROMPT),
+    ] {
+        let mut pty = Pty::start(&[&common[..], more].concat(), &[], home.path(), (30, 200))?;
+        pty.wait_prompt(prompt).map_err(|e| format!("{more:?}: {e}"))?;
+        pty.line("\\q")?;
+        ensure(pty.end()? == 0, || format!("{more:?} did not end with 0"))?;
+    }
+    Ok(Outcome::Passed(String::new()))
+}
+
 fn prompt_turns_red_when_the_pin_is_lost() -> Result<Outcome, String> {
     let home = tempfile::tempdir().map_err(|e| e.to_string())?;
     let demo = home.path().join("demo");
@@ -498,6 +540,9 @@ pub fn register(tests: &mut Vec<Test>) {
     tests.push(Test::new("shell::B096_long_results_stream_in_bounded_memory", long_results_stream));
     tests.push(Test::new("shell::B095_data_is_never_cut", data_is_never_cut));
     tests.push(Test::new("shell::terminal::history_that_cannot_be_kept_is_told", history_that_cannot_be_kept_is_told));
+    tests
+        .push(Test::new("shell::terminal::history_is_not_kept_in_the_warehouse", history_is_not_kept_in_the_warehouse));
+    tests.push(Test::new("shell::terminal::settings_are_read_before_the_prompt", settings_are_read_before_the_prompt));
     tests.push(Test::new("shell::terminal::prompt_turns_red", prompt_turns_red_when_the_pin_is_lost));
     let mut add = |name: &str, size: (u16, u16), env: &'static [(&'static str, &'static str)], check: Check| {
         tests.push(Test::new(format!("shell::terminal::{name}"), move || {

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::error::{Error, Result};
+use crate::sql::Warehouse;
 
 /// Files that are not whole, for an end in haste.
 static UNFINISHED: Mutex<Vec<Aside>> = Mutex::new(Vec::new());
@@ -69,8 +70,20 @@ enum Target {
 }
 
 impl Output {
-    /// Opens `file` or `|command`. A file under that name is not touched yet.
-    pub fn open(target: &str, keep_partial: bool) -> Result<Self> {
+    /// Opens `file` or `|command`, a file not in the warehouse. A file under that name is not touched yet.
+    pub fn open(target: &str, keep_partial: bool, warehouse: &Warehouse) -> Result<Self> {
+        if !target.starts_with('|') {
+            warehouse.check_outside("the output", target)?;
+        }
+        Self::start(target, keep_partial)
+    }
+
+    /// Refuses to have a file in a warehouse; what a program does is the user's own affair.
+    pub fn check_outside(&self, warehouse: &Warehouse) -> Result<()> {
+        if self.is_program() { Ok(()) } else { warehouse.check_outside("the output", &self.name) }
+    }
+
+    fn start(target: &str, keep_partial: bool) -> Result<Self> {
         let target_kind = match target.strip_prefix('|') {
             Some(command) => program(command.trim())?,
             None => file(Path::new(target), keep_partial)?,
@@ -275,7 +288,7 @@ mod tests {
     }
 
     fn open(path: &Path, keep_partial: bool) -> Output {
-        Output::open(path.to_str().unwrap(), keep_partial).unwrap()
+        Output::start(path.to_str().unwrap(), keep_partial).unwrap()
     }
 
     #[test]
@@ -325,7 +338,7 @@ mod tests {
             }
             assert_eq!(output.holds_nothing(), nothing, "{keep_partial} {results} {failed}");
         }
-        let mut program = Output::open("|cat", false).unwrap();
+        let mut program = Output::start("|cat", false).unwrap();
         program.note_failure();
         assert!(!program.holds_nothing(), "what went to a program cannot be left");
     }
@@ -366,12 +379,12 @@ mod tests {
     fn program_gets_the_text_and_its_failure_is_told() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("sorted");
-        let mut output = Output::open(&format!("| sort > '{}'", path.display()), false).unwrap();
+        let mut output = Output::start(&format!("| sort > '{}'", path.display()), false).unwrap();
         output.write_all(b"b\na\n").unwrap();
         output.end_result(true).unwrap();
         output.close().unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "a\nb\n");
-        let error = Output::open("|exit 3", false).unwrap().close().unwrap_err();
+        let error = Output::start("|exit 3", false).unwrap().close().unwrap_err();
         assert!(error.code() == "OutputProgram" && error.message().contains('3'), "{error}");
     }
 }

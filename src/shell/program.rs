@@ -154,7 +154,8 @@ pub(super) async fn open(common: &Common, threads: &Threads, interactive: bool) 
     let config = session_config(common);
     let session = Arc::new(Session::new(&warehouse, config.clone()).await?);
     let format = common.format.unwrap_or(if terminal.output { Format::Table } else { Format::Csv });
-    let output = common.output.as_deref().map(|name| Output::open(name, common.keep_partial)).transpose()?;
+    let output =
+        common.output.as_deref().map(|name| Output::open(name, common.keep_partial, &warehouse)).transpose()?;
     Ok(Shell {
         session,
         config,

@@ -122,11 +122,15 @@ pub fn run(shell: &mut Shell, runtime: &Runtime) -> u8 {
             return exit::FAILED;
         }
     };
-    let kept = history::path().filter(|path| match history::prepare(path) {
-        Ok(()) => true,
-        Err(e) => {
-            eprint(&format!("notice: the history is not kept: {e} ({})\n", path.display()));
-            false
+    let kept = history::path().filter(|path| {
+        let outside = shell.session.warehouse().check_outside("the history", &path.to_string_lossy());
+        let prepared = outside.map_err(|e| e.message().to_string());
+        match prepared.and_then(|()| history::prepare(path).map_err(|e| e.to_string())) {
+            Ok(()) => true,
+            Err(e) => {
+                eprint(&format!("notice: the history is not kept: {e} ({})\n", path.display()));
+                false
+            }
         }
     });
     if let Some(path) = &kept {

@@ -135,6 +135,9 @@ impl Shell {
     pub async fn connect(&mut self, url: &str) -> Result<()> {
         let options = self.store_options.iter().cloned().collect();
         let warehouse = Warehouse::open(url, &options).await?;
+        for output in self.output.iter().chain(&self.once) {
+            output.check_outside(&warehouse)?;
+        }
         self.session = Arc::new(Session::new(&warehouse, self.config.clone()).await?);
         self.names_changed = true;
         self.hidden_rows = false;

@@ -308,7 +308,7 @@ mod tests {
 
     #[test]
     fn rows_before_a_panic_are_not_the_whole_answer() {
-        let dir = tempfile::tempdir().unwrap();
+        let (dir, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let words = ["lakepin", "--quiet", "-w", dir.path().to_str().unwrap()];
         let args = Args::try_parse_all(words.map(Into::into)).unwrap();
         std::fs::create_dir(dir.path().join("d.db")).unwrap();
@@ -323,8 +323,8 @@ mod tests {
                 std::task::Poll::Ready(None)
             }));
             answer.stream = Box::pin(RecordBatchStreamAdapter::new(batch.schema(), rows));
-            let file = dir.path().join("rows.csv");
-            shell.once = Some(Output::open(file.to_str().unwrap(), false).unwrap());
+            let file = out.path().join("rows.csv");
+            shell.once = Some(Output::open(file.to_str().unwrap(), false, shell.session.warehouse()).unwrap());
             let shown = threads.clock.block_on(shell.present(answer, Show::default()));
             assert_eq!(shown.map_err(|e| e.kind()), if panics { Err(ErrorKind::Internal) } else { Ok(()) });
             assert_eq!(file.exists(), kept, "a file appears when it is whole");

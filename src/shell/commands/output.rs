@@ -41,11 +41,12 @@ pub const COMMANDS: &[&Command] = &[
 
 /// The output of a line: `|` and a program with its arguments, or the name of a file.
 pub fn open(shell: &Shell, line: &str) -> Result<Output> {
+    let (keep_partial, warehouse) = (shell.settings.keep_partial, shell.session.warehouse());
     if line.starts_with('|') {
-        return Output::open(line, shell.settings.keep_partial);
+        return Output::open(line, keep_partial, warehouse);
     }
     match super::words(line, &shell.variables)?.as_slice() {
-        [file] => Output::open(&unquoted(file), shell.settings.keep_partial),
+        [file] => Output::open(&unquoted(file), keep_partial, warehouse),
         _ => Err(usage("name one file, quoted when it holds spaces, or write |program")),
     }
 }
