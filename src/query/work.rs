@@ -10,7 +10,7 @@ use datafusion::physical_plan::metrics::MetricsSet;
 
 use super::nodes::merge_source::FileRef;
 use super::nodes::read_exec::Item;
-use super::nodes::{MergeSource, MetadataExec, ReadExec, ScanSummary};
+use super::nodes::{DeferredExec, MergeSource, MetadataExec, ReadExec, ScanSummary};
 use super::yielding::multiplies;
 use crate::scan::PlannedFile;
 
@@ -65,6 +65,11 @@ impl Work {
             let opened = sum(&metrics, "files_read").saturating_sub(sum(&metrics, "key_files_read"));
             self.files_read += opened.min(self.files - before);
             self.merging += Duration::from_nanos(sum(&metrics, "select_time"));
+            return;
+        }
+        if let Some(node) = leaf.downcast_ref::<DeferredExec>() {
+            self.files += node.work().files;
+            self.file_bytes = self.file_bytes.saturating_add(node.work().file_bytes);
             return;
         }
         let Some(scan) = lake_source(leaf) else { return };

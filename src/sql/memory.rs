@@ -16,6 +16,8 @@ use futures::future::BoxFuture;
 use tokio::sync::OnceCell;
 
 use crate::error::Result;
+use crate::query::Work;
+use crate::query::nodes::{Deferred, DeferredExec};
 
 /// A relation without rows.
 pub(crate) fn empty(schema: SchemaRef) -> Arc<dyn TableProvider> {
@@ -69,5 +71,57 @@ impl TableProvider for LazyTable {
         let batch = self.rows.get_or_try_init(|| (self.load)()).await?.clone();
         let schema = Arc::clone(&self.schema);
         Ok(MemorySourceConfig::try_new_exec(&[vec![batch]], schema, projection.cloned())?)
+    }
+}
+
+type Weigh = dyn Fn() -> BoxFuture<'static, Result<Work>> + Send + Sync;
+
+/// A relation whose rows take reading data files: they are made when a query over it is executed, so that EXPLAIN reads
+/// no file and what would be read is known before; once, so that all uses in a statement see the same rows.
+pub(crate) struct DeferredTable {
+    name: String,
+    schema: SchemaRef,
+    weigh: Box<Weigh>,
+    rows: Arc<Deferred>,
+}
+
+impl DeferredTable {
+    /// Rows that `load` makes; `weigh` tells from metadata what that reads.
+    pub(crate) fn provider(
+        name: impl Into<String>,
+        schema: SchemaRef,
+        weigh: impl Fn() -> BoxFuture<'static, Result<Work>> + Send + Sync + 'static,
+        load: impl Fn() -> BoxFuture<'static, Result<RecordBatch>> + Send + Sync + 'static,
+    ) -> Arc<dyn TableProvider> {
+        Arc::new(Self { name: name.into(), schema, weigh: Box::new(weigh), rows: Deferred::new(load) })
+    }
+}
+
+impl fmt::Debug for DeferredTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DeferredTable").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl TableProvider for DeferredTable {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::View
+    }
+
+    async fn scan(
+        &self,
+        _session: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        _filters: &[Expr],
+        _limit: Option<usize>,
+    ) -> DfResult<Arc<dyn ExecutionPlan>> {
+        let work = (self.weigh)().await?;
+        let rows = Arc::clone(&self.rows);
+        Ok(Arc::new(DeferredExec::try_new(&self.name, rows, &self.schema, projection.cloned(), work)?))
     }
 }

@@ -554,6 +554,38 @@ async fn the_rows_of_a_snapshot_add_up() {
 }
 
 #[tokio::test]
+async fn exact_accounting_reads_when_it_is_executed_and_within_limits() {
+    let (dir, table) = three_snapshots();
+    let session = session_of(&dir).await;
+    let sql = "SELECT final_rows FROM paimon_row_accounting('t')";
+    let plan = rows(&session, &format!("EXPLAIN {sql}")).await.join("\n");
+    assert!(plan.contains("DeferredExec: paimon_row_accounting(), files=3, bytes="), "{plan}");
+    for (limit, code) in [("max_files", "TooManyFiles"), ("max_bytes_scanned", "TooManyBytes")] {
+        rows(&session, &format!("SET lakepin.{limit} = 2")).await;
+        for sql in
+            [sql, "SELECT sum(final_rows) FROM paimon_row_accounting('t', level => 'table') a JOIN t ON t.id > 0"]
+        {
+            let error = session.run_one(sql).await.map(drop).unwrap_err();
+            assert_eq!(error.code(), code, "{sql}: {error}");
+        }
+        let error = session.run_one(&format!("CREATE TABLE kept AS {sql}")).await.map(drop);
+        assert!(error.is_err(), "{limit}");
+        // what metadata tells needs no file
+        assert_eq!(rows(&session, "SELECT raw_rows FROM paimon_row_accounting('t', mode => 'metadata')").await, ["5"]);
+        rows(&session, &format!("SET lakepin.{limit} = 0")).await;
+    }
+    assert_eq!(rows(&session, sql).await, ["2"]);
+    assert_eq!(rows(&session, &format!("SELECT count(*) FROM ({sql}) a, ({sql}) b")).await, ["1"]);
+    for entry in table.live_files().unwrap() {
+        std::fs::remove_file(table.root().join("bucket-0").join(&entry.file.file_name)).unwrap();
+    }
+    let session = session_of(&dir).await;
+    assert_eq!(rows(&session, &format!("EXPLAIN {sql}")).await.join("\n"), plan, "a data file was wanted");
+    let lost = ask(&session, sql).await.unwrap_err();
+    assert_eq!(lost.code(), "FileLost", "{lost}");
+}
+
+#[tokio::test]
 async fn golden_tables_add_up_and_agree_with_count() {
     let session = golden_session().await;
     let mut counted = 0;

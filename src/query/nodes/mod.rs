@@ -1,5 +1,6 @@
 //! The plan nodes of a table, one a file.
 
+pub mod deferred_exec;
 pub mod merge_source;
 pub mod metadata_exec;
 mod parquet_reader;
@@ -7,6 +8,7 @@ pub mod read_exec;
 mod read_metrics;
 pub mod summary;
 
+pub use deferred_exec::{Deferred, DeferredExec};
 pub use merge_source::MergeSource;
 pub use metadata_exec::MetadataExec;
 pub use parquet_reader::LakeReaderFactory;

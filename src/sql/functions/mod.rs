@@ -23,7 +23,9 @@ use crate::snapshot::nearest::known_names;
 use crate::snapshot::{PinRequest, SessionZone, Table};
 
 pub(crate) use changes::{check_range_option, table_or_changes};
-pub(crate) use row_accounting::{AccountingLevel, rows as accounting_batch, schema as accounting_schema};
+pub(crate) use row_accounting::{
+    AccountingLevel, rows as accounting_batch, schema as accounting_schema, work as accounting_work,
+};
 
 /// The functions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,17 +5,20 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use datafusion::catalog::TableProvider;
+use futures::future::BoxFuture;
 
 use crate::error::{Error, Result};
-use crate::query::{PoolBudget, QueryEnv};
-use crate::recon::accounting::{AccountingOptions, AccountingRow, account};
+use crate::query::{PoolBudget, QueryEnv, Work};
+use crate::recon::accounting::{AccountingOptions, AccountingRow, account, counting};
 use crate::snapshot::nearest::known_names;
 use crate::snapshot::{Pin, SessionZone, Table};
 use crate::spec::Zone;
 use crate::sql::cells::{self, Cell, Kind};
-use crate::sql::memory::LazyTable;
+use crate::sql::memory::{DeferredTable, LazyTable};
 use crate::sql::selector::Selection;
 use crate::sql::statement::Statement;
+
+const NAME: &str = "paimon_row_accounting()";
 
 /// One row per what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,8 +124,23 @@ pub(super) async fn provider(
     };
     let pin = statement.pin(table, at).await?;
     let (env, zone, budget) = (Arc::clone(statement.env()), *statement.zone(), statement.budget());
-    Ok(LazyTable::provider("paimon_row_accounting()", schema(), move || {
+    let (counted, shared) = (Arc::clone(&pin), Arc::clone(&env));
+    let load = move || -> BoxFuture<'static, Result<RecordBatch>> {
         let (pin, env, zone, budget) = (Arc::clone(&pin), Arc::clone(&env), zone, Arc::clone(&budget));
         Box::pin(async move { rows(&pin, &env, &zone, budget, level, exact).await })
-    }))
+    };
+    if !exact {
+        return Ok(LazyTable::provider(NAME, schema(), load));
+    }
+    let weigh = move || -> BoxFuture<'static, Result<Work>> {
+        let (pin, env) = (Arc::clone(&counted), Arc::clone(&shared));
+        Box::pin(async move { work(&pin, &env).await })
+    };
+    Ok(DeferredTable::provider(NAME, schema(), weigh, load))
+}
+
+/// What counting a pin exactly reads: what readers of it see, and no more. Found in metadata.
+pub(crate) async fn work(pin: &Arc<Pin>, env: &Arc<QueryEnv>) -> Result<Work> {
+    let seen = crate::scan::plan(pin, &counting(pin)?, &env.scan).await?.stages;
+    Ok(Work { files: seen.kept_files, file_bytes: seen.kept_bytes, ..Work::default() })
 }

@@ -6,8 +6,8 @@ use datafusion::dataframe::DataFrame;
 
 use super::{Session, count_all, one};
 use crate::error::{Error, ErrorKind, Result};
-use crate::query::{LakeTable, ScanLog, Work};
-use crate::recon::accounting::{Accounting, AccountingOptions, account, counting};
+use crate::query::{LakeTable, ScanLog};
+use crate::recon::accounting::{Accounting, AccountingOptions, account};
 use crate::spec::Zone;
 use crate::spec::options::reading_options;
 use crate::sql::doubles;
@@ -126,9 +126,7 @@ impl Session {
         let Some(lake) = provider.downcast_ref::<LakeTable>() else {
             return Err(Error::invalid(format!("'{table}' is no table of the warehouse")).with_code("TableNotFound"));
         };
-        // what readers see is read, and no more
-        let seen = crate::scan::plan(lake.pin(), &counting(lake.pin())?, &self.warehouse.env().scan).await?.stages;
-        let work = Work { files: seen.kept_files, file_bytes: seen.kept_bytes, ..Work::default() };
+        let work = functions::accounting_work(lake.pin(), self.warehouse.env()).await?;
         limits::check(&work, run.state.config_options())?;
         let options = AccountingOptions {
             exact: true,
