@@ -23,7 +23,7 @@ use super::report::eprint;
 use super::state::Shell;
 use super::variables::replaced;
 use crate::error::{Error, Result};
-use crate::sql::{PinLine, RequestCounts, ScanProgress, Scanned, StatementKind, StatementResult, Timing};
+use crate::sql::{PinLine, Readings, RequestCounts, ScanProgress, Scanned, StatementKind, StatementResult, Timing};
 
 /// Something to show.
 pub struct Answer {
@@ -35,6 +35,8 @@ pub struct Answer {
     pub stream: SendableRecordBatchStream,
     /// Tables read.
     pub pins: Vec<PinLine>,
+    /// The same, to be kept.
+    pub readings: Readings,
     /// What the reader should know.
     pub notices: Vec<String>,
     /// Time until the first row was asked for.
@@ -49,8 +51,8 @@ pub struct Answer {
 
 impl From<StatementResult> for Answer {
     fn from(result: StatementResult) -> Self {
-        let StatementResult { kind, schema, stream, pins, notices, timing, scanned, plan } = result;
-        Self { kind, schema, stream, pins, notices, timing, scanned, plan, requests: None }
+        let StatementResult { kind, schema, stream, pins, readings, notices, timing, scanned, plan } = result;
+        Self { kind, schema, stream, pins, readings, notices, timing, scanned, plan, requests: None }
     }
 }
 
@@ -63,6 +65,7 @@ impl Answer {
             schema,
             stream: Box::pin(stream),
             pins: Vec::new(),
+            readings: Readings::default(),
             notices: Vec::new(),
             timing: Timing::default(),
             scanned: None,
@@ -207,10 +210,10 @@ impl Shell {
                 return Err(error);
             }
         };
-        let pins = answer.pins.clone();
+        let readings = answer.readings.clone();
         self.show(answer, show, &running, &clock).await?;
         drop(running);
-        self.pin_used(&pins).await
+        self.keep(&readings)
     }
 
     /// The answer to a statement, not yet read.
@@ -277,18 +280,12 @@ impl Shell {
     }
 
     /// Pins what a statement read, when the user asked for that.
-    async fn pin_used(&mut self, pins: &[PinLine]) -> Result<()> {
+    fn keep(&self, readings: &Readings) -> Result<()> {
         if !self.settings.autopin {
             return Ok(());
         }
-        // changes are no state that could be read again
-        for pin in pins.iter().filter(|pin| !pin.session && pin.changes_after.is_none()) {
-            if let Some(id) = pin.snapshot_id {
-                let sql = format!("PIN TABLE {} AT (VERSION => {id})", super::names::quoted_path(&pin.table));
-                self.session.run_one(&sql).await?;
-            }
-        }
-        Ok(())
+        let told = self.session.keep(readings);
+        self.say(&self.notes(&[], &told))
     }
 
     async fn show(&mut self, answer: Answer, show: Show, running: &Running, clock: &Clock) -> Result<()> {

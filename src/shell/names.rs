@@ -11,14 +11,6 @@ pub fn quoted_name(name: &str) -> String {
     if plain { name.to_string() } else { quoted(name, '"') }
 }
 
-/// `db.t` with both parts quoted where they must be.
-pub fn quoted_path(path: &str) -> String {
-    match path.split_once('.') {
-        Some((database, table)) => format!("{}.{}", quoted_name(database), quoted_name(table)),
-        None => quoted_name(path),
-    }
-}
-
 /// The system table of a table as the user wrote it: `t`, `db.t`, `"a b"`, `t@v3`.
 pub fn system_table(table: &str, system: &str) -> Result<String> {
     let table = table.trim().trim_end_matches(';');
@@ -59,8 +51,8 @@ mod tests {
 
     #[test]
     fn names_are_quoted_when_they_must_be() {
-        assert_eq!(quoted_path("pay.dwd_1"), "pay.dwd_1");
-        assert_eq!(quoted_path("pay.订单"), "pay.\"订单\"");
+        assert_eq!(quoted_name("dwd_1"), "dwd_1");
+        assert_eq!(quoted_name("订单"), "\"订单\"");
         assert_eq!(quoted_name("Order"), "\"Order\"");
         assert_eq!(quoted_name("1a"), "\"1a\"");
     }

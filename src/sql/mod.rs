@@ -62,7 +62,7 @@ pub use crate::scan::ScanProgress;
 pub use crate::storage::RequestCounts;
 #[cfg(feature = "cli")]
 pub(crate) use place::missing_column;
-pub use result::{PinLine, Scanned, StatementKind, StatementResult, Timing};
+pub use result::{PinLine, Readings, Scanned, StatementKind, StatementResult, Timing};
 pub use session::{Session, SessionConfig};
 #[cfg(feature = "cli")]
 pub(crate) use tokens::Cursor;

@@ -6,6 +6,8 @@ use std::time::Duration;
 use arrow::datatypes::SchemaRef;
 use datafusion::execution::SendableRecordBatchStream;
 
+use super::statement::Used;
+
 /// What kind of answer a statement has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StatementKind {
@@ -72,6 +74,16 @@ pub struct Scanned {
     pub read_optimized: bool,
 }
 
+/// The states of tables that a statement read, as it read them; [`Session::keep`](super::Session::keep) pins them.
+#[derive(Clone, Default)]
+pub struct Readings(pub(super) Vec<Used>);
+
+impl fmt::Debug for Readings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.0.iter().map(|used| &used.pin.fingerprint)).finish()
+    }
+}
+
 /// The answer to one statement.
 pub struct StatementResult {
     /// Rows or a word.
@@ -82,6 +94,8 @@ pub struct StatementResult {
     pub stream: SendableRecordBatchStream,
     /// The tables read and their pins, in order of first mention.
     pub pins: Vec<PinLine>,
+    /// The same, to be kept.
+    pub readings: Readings,
     /// What the reader of the rows should know.
     pub notices: Vec<String>,
     /// Where the time went.

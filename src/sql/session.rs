@@ -32,7 +32,7 @@ use super::limits;
 use super::map_order;
 use super::parameters::bind;
 use super::prepared::Step;
-use super::result::{PinLine, Scanned, StatementKind, StatementResult, Timing};
+use super::result::{PinLine, Readings, Scanned, StatementKind, StatementResult, Timing};
 use super::settings::Settings;
 use super::statement::{Catalogue, Key, Statement, zone_of};
 use super::statements::{self, Command, describe, pin, refuse};
@@ -327,7 +327,10 @@ impl Session {
                 let run = Run { view, ..self.begin(ScanLog::watched(progress), notices)? };
                 match self.plan(&run, *statement).await? {
                     Planned::Query(plan) => self.query(&run, &plan).await,
-                    Planned::Done(word) => Ok(self.done(word, run.lines(false), run.statement.notices())),
+                    Planned::Done(word) => {
+                        let done = self.done(word, run.lines(false), run.statement.notices());
+                        Ok(StatementResult { readings: run.readings(), ..done })
+                    }
                 }
             }
             command => self.command(command, notices, progress).await,
@@ -469,6 +472,7 @@ impl Session {
             schema: stream.schema(),
             stream,
             pins: run.lines(false),
+            readings: run.readings(),
             notices: run.notices(),
             scanned: scanned(&physical, &reports),
             timing: Timing { resolve: resolved, plan: planning.elapsed().saturating_sub(manifests), manifests },
@@ -494,6 +498,7 @@ impl Session {
             schema,
             stream: Box::pin(empty),
             pins,
+            readings: Readings::default(),
             notices,
             timing: Timing::default(),
             scanned: None,
@@ -516,6 +521,11 @@ impl Run {
     fn lines(&self, session: bool) -> Vec<PinLine> {
         let zone = self.statement.zone();
         self.statement.used().iter().map(|used| pin::line_of(used, zone, session)).collect()
+    }
+
+    /// The pins themselves.
+    fn readings(&self) -> Readings {
+        Readings(self.statement.used())
     }
 
     /// Notices of resolving and of planning, each once.
@@ -544,15 +554,16 @@ fn one(sql: &str) -> Result<Vec<TokenWithSpan>> {
     }
 }
 
-fn rows(batch: RecordBatch, pins: Vec<PinLine>, notices: Vec<String>) -> StatementResult {
+fn rows(batch: RecordBatch, run: &Run) -> StatementResult {
     let schema = batch.schema();
     let stream = RecordBatchStreamAdapter::new(Arc::clone(&schema), stream::iter([Ok(batch)]).boxed());
     StatementResult {
         kind: StatementKind::Rows,
         schema,
         stream: Box::pin(stream),
-        pins,
-        notices,
+        pins: run.lines(false),
+        readings: run.readings(),
+        notices: run.notices(),
         timing: Timing::default(),
         scanned: None,
         plan: None,

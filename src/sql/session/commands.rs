@@ -97,7 +97,7 @@ impl Session {
                 batch(&schema, &[vec![Cell::text(&name), Cell::opt_text(value)]])?
             }
         };
-        Ok(rows(batch, run.lines(false), run.notices()))
+        Ok(rows(batch, &run))
     }
 
     /// An option by its full name; the table in it has to be there, or the option would silently do nothing.
@@ -129,7 +129,7 @@ impl Session {
             }
         }
         let batch = explain_files::rows(&run.statement.log().reports(), run.statement.zone())?;
-        Ok(rows(batch, run.lines(false), run.notices()))
+        Ok(rows(batch, &run))
     }
 
     async fn show_tables(&self, database: Option<ObjectName>, like: Option<&str>) -> Result<RecordBatch> {
@@ -197,6 +197,6 @@ impl Session {
         if batch.column(0).as_string::<i32>().iter().any(|p| p == Some("")) {
             return Err(Error::invalid("the table is not partitioned").with_code("NotPartitioned"));
         }
-        Ok(rows(batch, run.lines(false), run.notices()))
+        Ok(rows(batch, run))
     }
 }

@@ -1,8 +1,10 @@
 //! Pins of a session: `PIN TABLE`, `UNPIN` and what is pinned.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use datafusion::sql::sqlparser::ast::{Spanned, TableFactor};
+use indexmap::IndexMap;
 
 use super::{Run, Session};
 use crate::error::{Error, Result};
@@ -10,9 +12,10 @@ use crate::snapshot::TableIdent;
 use crate::snapshot::nearest::known_names;
 use crate::sql::names::{TableName, split_selector};
 use crate::sql::place::Place;
-use crate::sql::result::{PinLine, StatementResult};
+use crate::sql::result::{PinLine, Readings, StatementResult};
 use crate::sql::selector::{Selection, drop_choices};
 use crate::sql::settings::{SessionPin, is_honoured};
+use crate::sql::statement::Used;
 use crate::sql::statements::{PinCommand, Target, name_of, pin};
 use crate::sql::travel;
 use crate::storage::env::now_millis;
@@ -44,6 +47,45 @@ impl Session {
             }
         }
         lost
+    }
+
+    /// Pins for the session what a statement read: each table at the very state that was read, whatever becomes of its
+    /// snapshot's number. Left as they are: tables that the session pins or chooses the state of already, changes, which
+    /// are no state that could be read again, and tables without snapshots. A table that was read at several states is
+    /// not pinned, and the answer says so, a line for each.
+    ///
+    /// Cost: none; nothing is read.
+    pub fn keep(&self, readings: &Readings) -> Vec<String> {
+        let mut states: IndexMap<&TableIdent, Vec<&Used>> = IndexMap::new();
+        for used in readings.0.iter().filter(|used| used.changes.is_none() && used.pin.snapshot.is_some()) {
+            states.entry(used.pin.table.ident()).or_default().push(used);
+        }
+        let mut told = Vec::new();
+        let mut pins = self.settings().pins.write();
+        for (ident, states) in states {
+            if pins.contains_key(ident) || states.iter().any(|used| used.session) {
+                continue;
+            }
+            match states.as_slice() {
+                [only] => {
+                    let pin = Arc::clone(&only.pin);
+                    let selection = Selection { request: pin.request.clone(), ..Selection::none() };
+                    let said = if selection.chooses() { selection.suffix() } else { pin.request.to_string() };
+                    pins.insert(ident.clone(), SessionPin { pin, said, options: BTreeMap::new() });
+                }
+                several => {
+                    let name = several.first().map(|used| used.pin.table.name()).unwrap_or_default();
+                    let mut ids: Vec<i64> =
+                        several.iter().filter_map(|used| used.pin.snapshot_id()).map(|id| id.0).collect();
+                    ids.sort_unstable();
+                    let ids = ids.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
+                    told.push(format!(
+                        "{name} was read at several states (snapshots {ids}) and is not pinned; PIN TABLE says which"
+                    ));
+                }
+            }
+        }
+        told
     }
 
     pub(super) async fn pin(&self, run: &Run, command: PinCommand) -> Result<StatementResult> {

@@ -109,6 +109,81 @@ async fn live_tables_mark_the_pinned_row_and_only_under_a_pin() {
     assert_eq!(code(&session, "SELECT pinned FROM t$tags").await, "ColumnNotFound");
 }
 
+/// Reads, and pins for the session what was read; the notices.
+async fn kept(session: &Session, sql: &str) -> Vec<String> {
+    let result = session.run_one(sql).await.unwrap_or_else(|e| panic!("{sql}: {e:?}"));
+    let readings = result.readings.clone();
+    all(result).await;
+    session.keep(&readings)
+}
+
+#[tokio::test]
+async fn what_was_read_is_kept_as_it_was_read() {
+    let (dir, mut table) = three_snapshots();
+    table.tag("eod", 1).unwrap();
+    table.expire(1).unwrap();
+    let session = session_of(&dir).await;
+    // the number alone would not be found any more
+    assert!(kept(&session, "SELECT * FROM t VERSION AS OF 'eod'").await.is_empty());
+    let pinned = columns(&session, "SHOW PINS").await.remove(0);
+    assert_eq!((pinned["snapshot_id"].as_str(), pinned["state"].as_str()), ("1", "ok"), "{pinned:?}");
+    assert_eq!(rows(&session, "SELECT id, v FROM t").await, ["1,10", "2,20"]);
+    // the first reading counts
+    assert!(kept(&session, "SELECT * FROM t VERSION AS OF 2").await.is_empty());
+    assert_eq!(session.session_pins()[0].snapshot_id, Some(1));
+    rows(&session, "UNPIN ALL").await;
+
+    // a latest snapshot stays, whatever is committed later
+    kept(&session, "SELECT * FROM t").await;
+    table.append(&[json!({"id": 4, "v": 40})]).unwrap();
+    assert_eq!(rows(&session, "SELECT id, v FROM t").await, ["2,21", "3,30"]);
+    assert_eq!(columns(&session, "SHOW PINS").await[0]["pinned_as"], "latest");
+    rows(&session, "UNPIN ALL").await;
+
+    // changes are no state, and an option has chosen already
+    kept(&session, "SELECT * FROM paimon_delta('t', 2, 3)").await;
+    rows(&session, "SET 'paimon.pay.t.scan.snapshot-id' = '2'").await;
+    kept(&session, "SELECT * FROM t").await;
+    assert!(session.session_pins().is_empty(), "{:?}", session.session_pins());
+}
+
+#[tokio::test]
+async fn a_number_that_was_given_anew_is_not_what_was_kept() {
+    let (dir, table) = three_snapshots();
+    let session = session_of(&dir).await;
+    let result = session.run_one("SELECT * FROM t").await.unwrap();
+    let readings = result.readings.clone();
+    all(result).await;
+    // rolled back to 2 and committed again while the rows were on their way
+    table.expire(3).unwrap();
+    std::fs::write(table.root().join("snapshot/LATEST"), "2").unwrap();
+    let mut again = TableBuilder::open(dir.path(), "pay", "t").unwrap();
+    assert_eq!(again.append(&[json!({"id": 77, "v": 77})]).unwrap().id.0, 3);
+    assert!(session.keep(&readings).is_empty());
+    assert_eq!(session.session_pins()[0].snapshot_id, Some(3));
+    assert_eq!(code(&session, "SELECT * FROM t").await, "PinLost");
+}
+
+#[tokio::test]
+async fn a_table_read_at_two_states_is_not_kept_and_that_is_told() {
+    let (dir, _table) = three_snapshots();
+    let spec = TableSpec::new(&[("id", "INT")]).option("bucket", "-1");
+    let mut other = TableBuilder::create(dir.path(), "pay", "log", &spec).unwrap();
+    other.append(&[json!({"id": 1})]).unwrap();
+    let session = session_of(&dir).await;
+    let sql = "SELECT count(*) FROM t VERSION AS OF 1 a JOIN t b ON a.id = b.id JOIN log ON log.id < b.id";
+    let told = kept(&session, sql).await;
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].starts_with("pay.t was read at several states (snapshots 1, 3)"), "{told:?}");
+    let pinned: Vec<_> = session.session_pins().into_iter().map(|pin| (pin.table, pin.snapshot_id)).collect();
+    assert_eq!(pinned, [("pay.log".to_string(), Some(1))]);
+    // a state beside the one that the session has is none of the session's
+    rows(&session, "PIN TABLE t AT (VERSION => 2)").await;
+    assert!(kept(&session, "SELECT count(*) FROM t VERSION AS OF 1 a JOIN t b ON a.id = b.id").await.is_empty());
+    let pinned: Vec<_> = session.session_pins().into_iter().map(|pin| pin.snapshot_id).collect();
+    assert_eq!(pinned, [Some(1), Some(2)]);
+}
+
 #[tokio::test]
 async fn several_tables_are_pinned_all_or_none() {
     let (dir, mut table) = three_snapshots();
