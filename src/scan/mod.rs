@@ -59,7 +59,7 @@ use crate::snapshot::Pin;
 pub async fn plan(pin: &Arc<Pin>, request: &ScanRequest, env: &ScanEnv) -> Result<ScanPlan> {
     pin.check_readable()?;
     let mut planner = Planner::try_new(pin, request, env)?;
-    let changes = incremental::change_lists(pin, request.kind).await?;
+    let changes = incremental::change_lists(pin, request.kind, env.concurrency).await?;
     // what is there in the first is read from it; the second gives the other partitions
     let (first, second) = match (&changes, &pin.primary, &pin.fallback) {
         (None, Some(primary), _) => (primary, Some(pin)),

@@ -100,16 +100,8 @@ impl Table {
 
     /// A long-lived changelog. Only its changelog (and delta) list may still be readable.
     pub async fn changelog(&self, id: SnapshotId) -> Result<Arc<Snapshot>> {
-        let file = self.branch_root.join("changelog")?.join(&format!("changelog-{id}"))?;
-        let read = read_json(&self.storage, &file, |bytes| {
-            let snapshot = Snapshot::from_json(bytes)?;
-            if snapshot.id != id {
-                return Err(Error::corrupt(format!("the file of changelog {id} holds that of {}", snapshot.id)));
-            }
-            Ok(snapshot)
-        });
-        if let Some(snapshot) = read.await.map_err(|e| e.with_context("table", self.name()))? {
-            return Ok(Arc::new(snapshot));
+        if let Some(changelog) = self.read_changelog(id).await? {
+            return Ok(changelog);
         }
         let kept = match self.changelog_ids().await?.as_slice() {
             [] => "none are kept".to_string(),
@@ -119,5 +111,19 @@ impl Table {
         Err(Error::not_found(format!("changelog {id} has expired or never was; {kept}"))
             .with_code("ChangelogNotFound")
             .with_context("table", self.name()))
+    }
+
+    /// The same; None when it is not there.
+    pub(in crate::snapshot) async fn read_changelog(&self, id: SnapshotId) -> Result<Option<Arc<Snapshot>>> {
+        let file = self.branch_root.join("changelog")?.join(&format!("changelog-{id}"))?;
+        let read = read_json(&self.storage, &file, |bytes| {
+            let snapshot = Snapshot::from_json(bytes)?;
+            if snapshot.id != id {
+                return Err(Error::corrupt(format!("the file of changelog {id} holds that of {}", snapshot.id)));
+            }
+            Ok(snapshot)
+        });
+        let read = read.await.map_err(|e| e.with_context("table", self.name()))?;
+        Ok(read.map(Arc::new))
     }
 }

@@ -96,6 +96,15 @@ impl Table {
         }
     }
 
+    /// A snapshot, or what is kept of it for change reads after it expired; None where there is neither. Cost: a small
+    /// read, two where it expired.
+    pub(crate) async fn snapshot_or_changelog(&self, id: SnapshotId) -> Result<Option<Arc<Snapshot>>> {
+        match self.read_snapshot(id).await? {
+            Some(snapshot) => Ok(Some(snapshot)),
+            None => self.read_changelog(id).await,
+        }
+    }
+
     pub(in crate::snapshot) async fn snapshot_files(&self) -> Result<Vec<Numbered>> {
         list_numbered(&self.storage, &self.branch_root.join("snapshot")?, "snapshot-").await
     }
