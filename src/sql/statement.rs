@@ -562,7 +562,7 @@ impl Statement {
         let table = match catalog.table(database, name).await {
             Err(error) if error.code() == "TableNotFound" && name == name.to_lowercase() => {
                 let bare = TableName::parse(name);
-                let names = catalog.list_tables(database).await.unwrap_or_default();
+                let names = catalog.list_tables(database).await?;
                 let mut same = names.iter().filter(|n| n.to_lowercase() == bare.table);
                 match (same.next(), same.next()) {
                     (Some(one), None) => {

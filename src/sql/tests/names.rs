@@ -1,6 +1,55 @@
 //! Names, odd ones too, and what is said about them.
 
+use async_trait::async_trait;
+
 use super::*;
+use crate::catalog::{Catalog, FilesystemCatalog};
+use crate::snapshot::Table;
+use crate::storage::{Location, Storage};
+
+/// A catalog whose databases cannot be listed.
+#[derive(Debug)]
+struct Unlisted(FilesystemCatalog);
+
+#[async_trait]
+impl Catalog for Unlisted {
+    fn location(&self) -> &Location {
+        self.0.location()
+    }
+
+    fn storage(&self) -> &Arc<Storage> {
+        self.0.storage()
+    }
+
+    async fn list_databases(&self) -> Result<Vec<String>> {
+        self.0.list_databases().await
+    }
+
+    async fn list_tables(&self, _database: &str) -> Result<Vec<String>> {
+        Err(Error::unavailable("the store does not answer").with_code("StorageTimeout"))
+    }
+
+    async fn table(&self, database: &str, name: &str) -> Result<Arc<Table>> {
+        self.0.table(database, name).await
+    }
+}
+
+#[tokio::test]
+async fn a_table_that_cannot_be_looked_for_is_not_said_to_be_missing() {
+    let dir = tempfile::tempdir().unwrap();
+    let spec = TableSpec::new(&[("a", "INT")]).option("bucket", "-1");
+    TableBuilder::create(dir.path(), "pay", "Orders", &spec).unwrap().append(&[json!({"a": 1})]).unwrap();
+    let url = dir.path().to_str().unwrap();
+    let catalog = FilesystemCatalog::open(url, &BTreeMap::new()).await.unwrap();
+    let warehouse = Warehouse::over(url, Arc::new(Unlisted(catalog)));
+    let session = Session::new(&warehouse, SessionConfig::default()).await.unwrap();
+    assert_eq!(rows(&session, "SELECT a FROM \"Orders\"").await, ["1"]);
+    // it is there, in other letters, and only a listing would tell
+    for sql in ["SELECT a FROM orders", "DESCRIBE orders", "PIN TABLE orders"] {
+        let error = ask(&session, sql).await.unwrap_err();
+        assert_eq!((error.kind(), error.code()), (ErrorKind::Unavailable, "StorageTimeout"), "{sql}: {error}");
+    }
+}
 
 #[tokio::test]
 async fn odd_names_travel_as_others_do() {
