@@ -68,8 +68,8 @@ pub(crate) struct Statement {
     references: Mutex<References>,
     shown: Arc<ShownNames>,
     tables: Mutex<BTreeMap<(String, String), Arc<Table>>>,
-    /// Shared with the views inside: tables are planned side by side, and each state is resolved once by whoever is first.
-    pins: Arc<tokio::sync::Mutex<Pins>>,
+    /// Shared with the views inside: tables are resolved side by side, and each state once by whoever is first.
+    pins: Arc<Pins>,
     used: Mutex<Vec<Used>>,
     providers: Mutex<BTreeMap<(String, String), Arc<dyn TableProvider>>>,
     misses: Mutex<BTreeMap<String, Error>>,

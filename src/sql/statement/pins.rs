@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use indexmap::IndexMap;
+use parking_lot::Mutex;
+use tokio::sync::{Mutex as TokioMutex, OwnedMutexGuard};
 
 use super::Statement;
 use crate::error::{Error, Result};
@@ -22,10 +23,17 @@ pub(crate) struct Used {
     pub(crate) changes: Option<ChangeRange>,
 }
 
-/// What was resolved so far.
-#[derive(Debug, Clone, Default)]
+/// What was resolved so far, by database and table: resolving one table does not wait for another.
+#[derive(Debug, Default)]
 pub(super) struct Pins {
-    by_reference: IndexMap<(TableIdent, Selection), Used>,
+    by_table: Mutex<HashMap<(String, String), Arc<TokioMutex<TablePins>>>>,
+}
+
+/// What was resolved so far of a table and its branches, which may complete each other. It is held while a state is
+/// resolved, so that whoever asks for the same one waits for it.
+#[derive(Debug, Default)]
+struct TablePins {
+    by_reference: HashMap<(TableIdent, Selection), Used>,
     by_state: HashMap<State, Arc<Pin>>,
 }
 
@@ -39,6 +47,14 @@ struct State {
 }
 
 impl Pins {
+    async fn of(&self, table: &TableIdent) -> OwnedMutexGuard<TablePins> {
+        let key = (table.database.clone(), table.table.clone());
+        let pins = Arc::clone(self.by_table.lock().entry(key).or_default());
+        pins.lock_owned().await
+    }
+}
+
+impl TablePins {
     /// The branch that completes a pin is read at the snapshot at which the statement reads it by its own name.
     fn share_branch(&mut self, pin: Arc<Pin>, state: &State) -> Arc<Pin> {
         let Some(branch) = pin.fallback.as_ref().or(pin.primary.as_ref()) else { return pin };
@@ -92,7 +108,7 @@ impl Statement {
 
     async fn resolved(&self, table: &Arc<Table>, selection: &Selection) -> Result<Used> {
         let key = (table.ident().clone(), selection.clone());
-        let mut pins = self.pins.lock().await;
+        let mut pins = self.pins.of(table.ident()).await;
         if let Some(known) = pins.by_reference.get(&key) {
             return Ok(known.clone());
         }
@@ -107,7 +123,7 @@ impl Statement {
 
     /// The pin that a selection means, past the pin that the session holds.
     pub(crate) async fn pin_anew(&self, table: &Arc<Table>, selection: &Selection) -> Result<Arc<Pin>> {
-        let mut pins = self.pins.lock().await;
+        let mut pins = self.pins.of(table.ident()).await;
         let used = self.choose(&mut pins, table, selection).await?;
         Ok(self.put_to_use(used))
     }
@@ -148,7 +164,7 @@ impl Statement {
         Ok(Used { pin: held.pin.with_options(&options, &self.zone).await?, session: true, changes: None })
     }
 
-    async fn choose(&self, pins: &mut Pins, table: &Arc<Table>, selection: &Selection) -> Result<Used> {
+    async fn choose(&self, pins: &mut TablePins, table: &Arc<Table>, selection: &Selection) -> Result<Used> {
         let ident = table.ident();
         let mut options = self.settings.options_for(&ident.database, &ident.table);
         if selection.chooses() {
@@ -213,5 +229,40 @@ impl Statement {
             return Ok(Some(request));
         }
         Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::sql::{Session, SessionConfig, Warehouse};
+    use crate::testing::builder::{TableBuilder, TableSpec};
+
+    #[tokio::test]
+    async fn a_table_that_is_slow_to_resolve_holds_up_no_other() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["slow", "other"] {
+            let spec = TableSpec::new(&[("a", "INT")]).option("bucket", "-1");
+            TableBuilder::create(dir.path(), "pay", name, &spec).unwrap().append(&[json!({"a": 1})]).unwrap();
+        }
+        let warehouse = Warehouse::open(dir.path().to_str().unwrap(), &BTreeMap::new()).await.unwrap();
+        let session = Session::new(&warehouse, SessionConfig::default()).await.unwrap();
+        let state = session.context().state();
+        let statement = Statement::new(&warehouse, &Arc::default(), state, Arc::default()).unwrap();
+        let (slow, other) =
+            (statement.table("pay", "slow").await.unwrap(), statement.table("pay", "other").await.unwrap());
+        let resolving = statement.pins.of(slow.ident()).await;
+        let pin = statement.pin(&other, &Selection::none()).await.unwrap();
+        assert_eq!(pin.snapshot_id().map(|id| id.0), Some(1));
+        // but who asks for the same table waits for it
+        let selection = Selection::none();
+        let mut same = Box::pin(statement.pin(&slow, &selection));
+        assert!(tokio::time::timeout(Duration::from_millis(50), &mut same).await.is_err());
+        drop(resolving);
+        assert_eq!(same.await.unwrap().snapshot_id().map(|id| id.0), Some(1));
     }
 }
