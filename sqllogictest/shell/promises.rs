@@ -51,6 +51,21 @@ fn lost_data_file_exits_with_4() -> Result<Outcome, String> {
     Ok(Outcome::Passed(format!("{lost} files lost")))
 }
 
+/// A statement gets the memory that is named, and an answer or an error by its name, with its own exit code.
+fn memory_is_bounded() -> Result<Outcome, String> {
+    let home = folder(&[])?;
+    let demo = crate::suites::demo()?.display().to_string();
+    let sql = "select pay_id, count(*) as n from pay.dwd_pay_success group by pay_id order by n";
+    for (memory, expected) in [("64KiB", Some(5)), ("256MiB", Some(0)), ("none", Some(0))] {
+        let (code, out, told) = run(home.path(), &["-q", "-w", &demo, "--memory", memory, "-c", sql])?;
+        let named = told.contains("error[ResourcesExhausted]") == (expected == Some(5));
+        ensure(code == expected && named, || format!("{memory}: {code:?}\n{out}\n{told}"))?;
+    }
+    let (code, _, told) = run(home.path(), &["-w", &demo, "--memory", "much", "-c", sql])?;
+    ensure(code == Some(2), || format!("{code:?}\n{told}"))?;
+    Ok(Outcome::Passed(String::new()))
+}
+
 /// Files that cannot be read are told by name; the others still run.
 fn suites_name_what_they_cannot_read() -> Result<Outcome, String> {
     let good: &[u8] = b"query I\nselect 1\n----\n1\n";
@@ -112,6 +127,7 @@ fn complete_blesses_no_error() -> Result<Outcome, String> {
 
 pub fn register(tests: &mut Vec<Test>) {
     tests.push(Test::new("shell::lost_data_file_exits_with_4", lost_data_file_exits_with_4));
+    tests.push(Test::new("shell::memory_is_bounded", memory_is_bounded));
     tests.push(Test::new("shell::suites_name_what_they_cannot_read", suites_name_what_they_cannot_read));
     tests.push(Test::new("shell::suites_keep_the_time_given", suites_keep_the_time_given));
     tests.push(Test::new("shell::complete_blesses_no_error", complete_blesses_no_error));
