@@ -3,6 +3,7 @@
 mod haste;
 mod promises;
 mod pty;
+mod readme;
 mod terminal;
 mod transcripts;
 
@@ -15,6 +16,7 @@ pub fn register(tests: &mut Vec<Test>) {
     terminal::register(tests);
     haste::register(tests);
     promises::register(tests);
+    readme::register(tests);
 }
 
 /// The cases of the field that the shell's tests are of, and how many: tests named `shell::…B097_…` and runs of
