@@ -6,6 +6,7 @@ use std::sync::Arc;
 use datafusion::common::Statistics;
 use datafusion::common::stats::Precision;
 use datafusion::execution::SessionStateBuilder;
+use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, collect, displayable};
 use datafusion::prelude::SessionContext;
@@ -14,7 +15,7 @@ use datafusion_proto::bytes::{
 };
 use serde_json::json;
 
-use super::{PLAIN, WAYS, Way, latest, rows, session, table};
+use super::{PLAIN, WAYS, WITH_SOURCE, Way, latest, register, rows, session, table, texts};
 use crate::query::codec::LakeCodec;
 use crate::query::nodes::read_exec::{Item, ReadExec};
 use crate::query::{Compared, LakeTable, LakeView, QueryEnv, changed_columns, compared_form, with_answers};
@@ -86,6 +87,39 @@ async fn plans_through_bytes_give_the_same_rows() {
         }
         assert!(seen.contains("ReadExec:") && seen.contains("DataSourceExec:"), "{seen}");
     }
+}
+
+/// Neither the session that plans nor the one that runs has a store for the local file system, nor gets one.
+#[tokio::test]
+async fn plans_travel_between_sessions_without_a_local_store() {
+    let dir = tempfile::tempdir().expect("a folder");
+    build(dir.path(), "deduplicate");
+    let lake = latest(dir.path(), "d", "t").await.expect("pins");
+    let codec = LakeCodec::new(QueryEnv::new(), vec![Arc::clone(lake.pin().table.storage())]);
+    let local = ObjectStoreUrl::local_filesystem();
+    let alone = || {
+        let context = session(WITH_SOURCE);
+        context.runtime_env().deregister_object_store(local.as_ref()).expect("had one");
+        context
+    };
+    let sql = "SELECT id, v, s FROM t WHERE dt = 'b'";
+    let expected = rows(&register(WITH_SOURCE, &lake), sql).await.expect("runs");
+    assert_eq!(expected.len(), 30);
+    let (here, there) = (alone(), alone());
+    here.register_table("t", Arc::new(lake.clone())).expect("registers");
+    assert_eq!(rows(&here, sql).await.expect("runs"), expected);
+    let plan = here.sql(sql).await.expect("plans").create_physical_plan().await.expect("plans");
+    assert!(displayable(plan.as_ref()).indent(false).to_string().contains("DataSourceExec:"));
+    let bytes = physical_plan_to_bytes_with_extension_codec(plan, &codec).expect("encodes");
+    for worker in [&there, &SessionContext::new()] {
+        let had_one = worker.runtime_env().object_store(&local).is_ok();
+        let task = worker.task_ctx();
+        let decoded = physical_plan_from_bytes_with_extension_codec(&bytes, &task, &codec).expect("decodes");
+        let found = texts(&collect(decoded, task).await.expect("runs")).expect("texts");
+        assert_eq!(found, expected);
+        assert_eq!(worker.runtime_env().object_store(&local).is_ok(), had_one);
+    }
+    assert!(here.runtime_env().object_store(&local).is_err());
 }
 
 /// The nodes of a plan that read files.
