@@ -30,6 +30,7 @@ pub use documents::Readable;
 pub use fingerprint::{Fingerprint, SnapshotFingerprint};
 pub use pin::Pin;
 pub use table::{MAIN_BRANCH, Table, TableIdent};
+pub(crate) use timestamp::names_zone;
 pub use timestamp::{parse_timestamp, refuse_number};
 pub use travel::PinRequest;
 pub use zone::SessionZone;

@@ -40,6 +40,11 @@ pub fn parse_timestamp(text: &str, zone: &SessionZone) -> Result<i64> {
     }
 }
 
+/// Whether a point in time is written with its zone, so that it is the same instant in every session.
+pub(crate) fn names_zone(text: &str) -> bool {
+    Written::parse(text.trim()).is_some_and(|written| written.zone.is_some())
+}
+
 /// Refuses a bare number as a point in time: it may be seconds or milliseconds, and engines disagree. The message
 /// offers each reading with the spelling that is clear.
 pub fn refuse_number(number: &str, zone: &SessionZone) -> Error {

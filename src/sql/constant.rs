@@ -1,5 +1,6 @@
 //! Constants in clauses: literals and expressions such as `now() - INTERVAL '1' HOUR`.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use datafusion::common::tree_node::TreeNode;
@@ -10,11 +11,12 @@ use datafusion::logical_expr::{Expr, ExprSchemable};
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::sql::sqlparser::ast::{
     DataType as SqlType, Expr as SqlExpr, ExprWithAlias, TypedString, UnaryOperator, Value, ValueWithSpan,
+    visit_expressions_mut,
 };
 
 use super::doubles::fix_expression;
 use crate::error::{Error, Result};
-use crate::snapshot::{SessionZone, parse_timestamp, refuse_number};
+use crate::snapshot::{SessionZone, names_zone, parse_timestamp, refuse_number};
 use crate::storage::env::now_millis;
 
 /// An integer literal, with or without sign; CAST of one, as which a declared parameter is given.
@@ -24,7 +26,8 @@ pub(crate) fn integer(expr: &SqlExpr) -> Option<i64> {
             integer(expr).or_else(|| text(expr)?.trim().parse().ok())
         }
         SqlExpr::Value(ValueWithSpan { value: Value::Number(text, _), .. }) => text.parse().ok(),
-        SqlExpr::UnaryOp { op: UnaryOperator::Minus, expr } => integer(expr).and_then(i64::checked_neg),
+        // with its sign: the smallest has no positive counterpart
+        SqlExpr::UnaryOp { op: UnaryOperator::Minus, .. } => number(expr)?.parse().ok(),
         SqlExpr::UnaryOp { op: UnaryOperator::Plus, expr } | SqlExpr::Nested(expr) => integer(expr),
         _ => None,
     }
@@ -125,7 +128,10 @@ pub(crate) fn instant(state: &SessionState, expr: &SqlExpr, zone: &SessionZone) 
     {
         return parse_timestamp(text, zone);
     }
-    let logical = logical(state, expr)?;
+    if let SqlExpr::Nested(inner) = expr {
+        return instant(state, inner, zone);
+    }
+    let logical = logical(state, &on_clock(expr, zone)?)?;
     let of_day = logical.exists(|part| Ok(is_part_of_day(part)))?;
     if *zone != SessionZone::utc() && logical.exists(|part| Ok(forgets_zone(part)))? {
         return Err(Error::invalid(format!("{expr} is a clock time of UTC here, and the session's zone is {zone}"))
@@ -143,6 +149,48 @@ pub(crate) fn instant(state: &SessionState, expr: &SqlExpr, zone: &SessionZone) 
             .with_code("BadTimestamp")
             .with_context("type", value.data_type())
     })?
+}
+
+/// A watermark from an expression, epoch milliseconds: a number, or an instant.
+pub(crate) fn watermark(state: &SessionState, expr: &SqlExpr, zone: &SessionZone) -> Result<i64> {
+    // a number is no question here: watermarks have one unit everywhere
+    if let Some(millis) = integer(expr).or_else(|| text(expr)?.trim().parse().ok()) {
+        return Ok(millis);
+    }
+    match evaluate(state, expr) {
+        Ok(ScalarValue::Int64(Some(millis))) => Ok(millis),
+        _ => instant(state, expr, zone),
+    }
+}
+
+/// An expression with each time that names its zone written as the session's clock shows it: DataFusion forgets the zone
+/// of a text it makes a TIMESTAMP of.
+fn on_clock(expr: &SqlExpr, zone: &SessionZone) -> Result<SqlExpr> {
+    let mut expr = expr.clone();
+    let told = visit_expressions_mut(&mut expr, |part| {
+        let value = match part {
+            SqlExpr::TypedString(TypedString { value, .. }) | SqlExpr::Value(value) => value,
+            _ => return ControlFlow::Continue(()),
+        };
+        if let Value::SingleQuotedString(text) = &mut value.value
+            && names_zone(text)
+        {
+            match parse_timestamp(text, zone) {
+                Ok(instant) => *text = clock(zone.zone().to_local_millis(instant)).unwrap_or_else(|| text.clone()),
+                Err(error) => return ControlFlow::Break(error),
+            }
+        }
+        ControlFlow::Continue(())
+    });
+    match told {
+        ControlFlow::Continue(()) => Ok(expr),
+        ControlFlow::Break(error) => Err(error),
+    }
+}
+
+/// A clock time as text.
+fn clock(millis: i64) -> Option<String> {
+    Some(chrono::DateTime::from_timestamp_millis(millis)?.format("%Y-%m-%d %H:%M:%S%.3f").to_string())
 }
 
 /// An interval that is not of whole days: DataFusion takes it from a date without a word, and leaves the date.
@@ -199,9 +247,6 @@ fn scalar_instant(value: &ScalarValue, zone: &SessionZone) -> Option<Result<i64>
 
 /// The instant of a wall-clock time given as if it were UTC.
 fn wall_clock(millis: i64, zone: &SessionZone) -> Result<i64> {
-    let text = chrono::DateTime::from_timestamp_millis(millis)
-        .ok_or_else(|| Error::invalid("the time is out of range").with_code("BadTimestamp"))?
-        .format("%Y-%m-%d %H:%M:%S%.3f")
-        .to_string();
+    let text = clock(millis).ok_or_else(|| Error::invalid("the time is out of range").with_code("BadTimestamp"))?;
     parse_timestamp(&text, zone)
 }

@@ -10,6 +10,7 @@
 //! | `plain` | statements that reach DataFusion without us: still one snapshot for each table |
 //! | `identifiers`, `escapes`, `doubles` | unquoted names; `LIKE … ESCAPE`; numbers with an exponent |
 //! | `operands`, `timestamps` | operands that would lose digits when they are brought to one type |
+//! | `zoned` | TIMESTAMP WITH LOCAL TIME ZONE on the session's clock |
 //! | `map_order` | where the order of a map's entries decides |
 //! | `settings` | what a session remembers |
 //! | `parameters` | values for `$name` |
@@ -52,6 +53,7 @@ mod types;
 mod view;
 mod warehouse;
 mod writes;
+mod zoned;
 
 #[cfg(test)]
 mod tests;

@@ -33,6 +33,7 @@ use super::system_tables;
 use super::travel::{self, Reference, References};
 use super::view::SqlView;
 use super::warehouse::Warehouse;
+use super::zoned::{LocalTimes, WrittenTimes};
 use crate::error::{Error, ErrorKind, Result};
 use crate::query::{LakeTable, PoolBudget, QueryEnv, ScanLog};
 use crate::snapshot::nearest::known_names;
@@ -224,12 +225,15 @@ impl Statement {
             .analyzer()
             .rules
             .iter()
-            .filter(|rule| !plain::is_ours(rule.as_ref()) && rule.name() != LosslessOperands::NAME)
+            .filter(|rule| !plain::is_ours(rule.as_ref()))
+            .filter(|rule| ![LosslessOperands::NAME, WrittenTimes::NAME, LocalTimes::NAME].contains(&rule.name()))
             .cloned()
             .collect();
+        rules.push(Arc::new(LocalTimes));
         rules.extend(plain::rules(Some(Arc::clone(self))));
         // before types are coerced
         rules.insert(0, Arc::new(LosslessOperands));
+        rules.insert(0, Arc::new(WrittenTimes));
         let mut expressions: Vec<Arc<dyn ExprPlanner>> = vec![Arc::new(DoubleLiterals)];
         expressions.extend(self.base.expr_planners().iter().cloned());
         let mut state = SessionStateBuilder::new_from_existing(self.base.clone())

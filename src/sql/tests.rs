@@ -5,7 +5,6 @@ mod caches;
 mod changes;
 mod global;
 mod hints;
-mod joined;
 mod names;
 mod one_pin;
 mod pins;
@@ -14,6 +13,7 @@ mod refusals;
 mod system_tables;
 mod unread;
 mod views;
+mod zones;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -13,7 +13,7 @@ use datafusion::sql::sqlparser::ast::{
     VisitorMut,
 };
 
-use super::constant::{instant, integer, text};
+use super::constant::{instant, integer, text, watermark};
 use super::functions;
 use super::names::split_selector;
 use super::selector::Selection;
@@ -377,11 +377,7 @@ impl Renamer<'_> {
                     None => return Err(Error::invalid("TAG takes a quoted name").with_code("BadSelector")),
                 },
                 (false, "TIMESTAMP") => PinRequest::TimestampMillis(instant(self.state, expr, self.zone)?),
-                // watermarks have one unit everywhere
-                (false, "WATERMARK") => PinRequest::Watermark(match integer(expr) {
-                    Some(millis) => millis,
-                    None => instant(self.state, expr, self.zone)?,
-                }),
+                (false, "WATERMARK") => PinRequest::Watermark(watermark(self.state, expr, self.zone)?),
                 (_, "COMMIT") => {
                     let (user, identifier) = commit(expr)?;
                     if before {
