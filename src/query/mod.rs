@@ -14,6 +14,7 @@
 //! | [`compared`] | two states that are compared, without what they share |
 //! | `comparison` | functions that such a comparison calls |
 //! | `answered` | aggregates that metadata answers, with the pin they were computed on |
+//! | `by_name` | rules that take a column for another of its name, guarded |
 //! | `layout` | sections to plan nodes |
 //! | `mapping` | which Parquet files DataFusion's own source may read |
 //! | `stored` | a column of such a file as the table's type |
@@ -26,6 +27,7 @@
 
 mod answered;
 mod budget;
+mod by_name;
 #[cfg(feature = "codec")]
 pub mod codec;
 pub mod compared;

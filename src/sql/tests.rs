@@ -5,6 +5,7 @@ mod caches;
 mod changes;
 mod global;
 mod hints;
+mod joined;
 mod names;
 mod one_pin;
 mod pins;

@@ -100,10 +100,12 @@ impl Warehouse {
     ///
     /// Each execution of a plan reads each table from one snapshot, for all its uses, `$` tables and views included. It
     /// is chosen when the plan is made physical, so a view or a `DataFrame` that is kept reads what is the latest each
-    /// time; a table at one state for good is a name with a version, or [`OpenTable::pin`]. Registering adds two analyzer
-    /// rules, an optimizer rule and a relation planner to the session: the first rule keeps the promise above, the second
-    /// lets comparisons of a TIMESTAMP column with a literal of more digits mean what they say, the third keeps the pin in
-    /// the plan of what metadata answers.
+    /// time; a table at one state for good is a name with a version, or [`OpenTable::pin`]. Registering adds rules and a
+    /// relation planner to the session. They keep the promise above and the pin in the plan of what metadata answers, and
+    /// they turn away wrong answers of DataFusion, in statements that read no table of ours too:
+    ///
+    /// - filters that land on another column of the same name, mostly in joins;
+    /// - comparisons of a TIMESTAMP column with a literal of more digits.
     ///
     /// What plain `SessionContext::sql` cannot do, because DataFusion parses the text before it reaches us, and what
     /// [`Warehouse::sql`] does on the same session:

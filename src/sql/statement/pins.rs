@@ -256,10 +256,11 @@ mod tests {
         let (slow, other) =
             (statement.table("pay", "slow").await.unwrap(), statement.table("pay", "other").await.unwrap());
         let resolving = statement.pins.of(slow.ident()).await;
-        let pin = statement.pin(&other, &Selection::none()).await.unwrap();
+        let selection = Selection::none();
+        let free = tokio::time::timeout(Duration::from_secs(20), statement.pin(&other, &selection)).await;
+        let pin = free.expect("it waits for the other table").unwrap();
         assert_eq!(pin.snapshot_id().map(|id| id.0), Some(1));
         // but who asks for the same table waits for it
-        let selection = Selection::none();
         let mut same = Box::pin(statement.pin(&slow, &selection));
         assert!(tokio::time::timeout(Duration::from_millis(50), &mut same).await.is_err());
         drop(resolving);
