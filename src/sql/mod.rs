@@ -16,10 +16,13 @@
 //! | `parameters` | values for `$name` |
 //! | `prepared` | PREPARE and EXECUTE |
 //! | `limits`, `writes` | what a statement may read, and where it may not write |
+//! | `asserted` | `query = value`, told apart |
 //! | `statements/` | `PIN`, `SHOW`, `DESCRIBE`, `EXPLAIN FILES`, refusals |
 //! | `system_tables/`, `functions/` | `t$name`, `paimon_…()` |
 //! | `memory`, `cells`, `types`, `place` | small relations, types as text, places of errors |
 
+#[cfg(feature = "cli")]
+mod asserted;
 mod catalog;
 mod cells;
 mod constant;
@@ -62,6 +65,8 @@ pub use crate::query::Work;
 pub use crate::recon::accounting::{Accounting, AccountingRow};
 pub use crate::scan::ScanProgress;
 pub use crate::storage::RequestCounts;
+#[cfg(feature = "cli")]
+pub(crate) use asserted::{LastEquals, last_equals};
 #[cfg(feature = "cli")]
 pub(crate) use place::missing_column;
 pub use result::{PinLine, Readings, Scanned, StatementKind, StatementResult, Timing};

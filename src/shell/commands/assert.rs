@@ -13,6 +13,7 @@ use crate::shell::language::both;
 use crate::shell::render::value::{is_numeric, text};
 use crate::shell::state::Shell;
 use crate::shell::variables::replaced;
+use crate::sql::{LastEquals, last_equals};
 
 /// `\assert`
 pub const ASSERT: Command = Command {
@@ -25,15 +26,17 @@ pub const ASSERT: Command = Command {
     ),
     detail: both(
         "\\assert select count(*) from t = 184\n\\assert select max(amount) < 1000 from t\n\
-         the value stands after the last = outside of parentheses and is one word, number or string",
+         the value stands after the last = outside of parentheses and is one word, number or string; where that = could be\n\
+         the query's own, as in WHERE, write \\assert (query) = value",
         "\\assert select count(*) from t = 184\n\\assert select max(amount) < 1000 from t\n\
-         值写在括号外最后一个 = 之后：一个词、数字或字符串",
+         值写在括号外最后一个 = 之后：一个词、数字或字符串；这个 = 若可能属于查询本身（如 WHERE），\n\
+         就写成 \\assert (query) = value",
     ),
     argument: Argument::Sql,
     run,
 };
 
-/// Query and expected value.
+/// Query and expected value, when the last `=` is not the query's own.
 fn parts(line: &str) -> (&str, Option<String>) {
     let tokens: Vec<_> = lexed(line).into_iter().filter(|(t, _)| !matches!(t, Token::Whitespace(_))).collect();
     let mut depth = 0i32;
@@ -66,7 +69,15 @@ fn run(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
         if query.is_empty() {
             return Err(usage("write \\assert query = value"));
         }
+        let own = if expected.is_some() { last_equals(&line) } else { LastEquals::Outside };
+        if own == LastEquals::Either {
+            return Err(parentheses("the last = may compare the answer, or belong to the query"));
+        }
+        let (query, expected) = if own == LastEquals::Inside { (line.as_str(), None) } else { (query, expected) };
         let Collected { schema, batches, pins, notices } = shell.collect(query, 1).await?;
+        if own == LastEquals::Inside && !schema.fields().iter().all(|field| *field.data_type() == DataType::Boolean) {
+            return Err(parentheses("the last = belongs to the query, which answers neither true nor false"));
+        }
         let rows: usize = batches.iter().map(arrow::array::RecordBatch::num_rows).sum();
         let found = match batches.iter().find(|batch| batch.num_rows() > 0) {
             Some(batch) if rows == 1 && schema.fields().len() == 1 => {
@@ -75,10 +86,11 @@ fn run(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
                 if present { found } else { "NULL".to_string() }
             }
             _ => {
-                return Err(usage(format!(
+                return Err(Error::invalid(format!(
                     "the query answers {rows} rows of {} columns, not one value",
                     schema.fields().len()
-                )));
+                ))
+                .with_code("NotOneValue"));
             }
         };
         let expected = expected.unwrap_or_else(|| "true".to_string());
@@ -93,6 +105,10 @@ fn run(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
         Err(if read.is_empty() { failed } else { failed.with_context("pin", read.join("; ")) })
     }
     .boxed_local()
+}
+
+fn parentheses(message: &str) -> Error {
+    usage(message).with_hint("write \\assert (query) = value, or a query that answers true")
 }
 
 /// Whether a value is what was expected: numbers as numbers, however many zeros are written.
