@@ -9,6 +9,8 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::datatypes::Int8Type;
 use arrow::row::{RowConverter, SortField};
+use datafusion::config::ConfigOptions;
+use datafusion::logical_expr::Expr;
 use futures::TryStreamExt;
 
 use crate::error::{Error, Result};
@@ -49,6 +51,8 @@ pub struct AccountingRow {
     pub final_rows: u64,
     /// Bounds of N that metadata alone gives.
     pub final_bounds: (u64, u64),
+    /// Final rows that meet the condition asked for; None without one, or when it chose the partitions.
+    pub matching: Option<u64>,
 }
 
 /// The accounting of one pin.
@@ -66,8 +70,8 @@ pub struct Accounting {
     pub total: AccountingRow,
     /// `totalRecordCount` of the snapshot.
     pub snapshot_total: Option<i64>,
-    /// Final rows that match the condition, when one was given; the identity speaks of all rows.
-    pub matching: Option<u64>,
+    /// Whether a condition on partition columns left partitions out: nothing here speaks of those.
+    pub restricted: bool,
     /// Where the identity fails, in words; empty when it holds.
     pub violations: Vec<String>,
     /// What planning the read had to say.
@@ -110,6 +114,10 @@ pub struct AccountingOptions {
     pub zone: Zone,
     /// Memory.
     pub budget: Arc<dyn MemoryBudget>,
+    /// Conditions on partition columns alone: partitions that do not meet them are not counted.
+    pub partitions: Vec<Expr>,
+    /// Settings of the session, for functions in those conditions.
+    pub config: Option<Arc<ConfigOptions>>,
 }
 
 /// Counts a pin.
@@ -118,7 +126,13 @@ pub struct AccountingOptions {
 /// What planning and reading refuse; a file that is gone.
 pub async fn account(pin: &Arc<Pin>, env: &Arc<QueryEnv>, options: &AccountingOptions) -> Result<Accounting> {
     let primary_key = pin.schema.is_primary_key_table();
-    let request = ScanRequest { explain: true, ..counting(pin)? };
+    let restricted = !options.partitions.is_empty();
+    let request = ScanRequest {
+        explain: true,
+        filters: options.partitions.clone(),
+        config: options.config.clone(),
+        ..counting(pin)?
+    };
     let plan = crate::scan::plan(pin, &request, &env.scan).await?;
     let mut units: BTreeMap<(String, i32), AccountingRow> = BTreeMap::new();
     let mut accounting = Accounting {
@@ -126,6 +140,7 @@ pub async fn account(pin: &Arc<Pin>, env: &Arc<QueryEnv>, options: &AccountingOp
         exact: options.exact,
         snapshot_total: pin.snapshot.as_ref().and_then(|s| s.total_record_count),
         notices: plan.notices.clone(),
+        restricted,
         ..Accounting::default()
     };
     let named = |partition: &[Datum]| partition_text(pin, partition, &options.zone);
@@ -134,7 +149,7 @@ pub async fn account(pin: &Arc<Pin>, env: &Arc<QueryEnv>, options: &AccountingOp
         if decision.read == FileRead::Dropped(Stage::Column) {
             column_rows += u64::try_from(decision.rows).unwrap_or(0);
         }
-        // another branch has its partition, or another bucket was asked for: its rows are not of this read
+        // another partition or bucket was asked for, or another branch has its partition: its rows are not of this read
         if matches!(decision.read, FileRead::Dropped(stage) if !matches!(stage, Stage::Level | Stage::Vector)) {
             continue;
         }
@@ -212,6 +227,7 @@ fn check_totals(
 ) {
     let raw: u64 = units.values().map(|row| row.raw_rows).sum();
     if let Some(total) = accounting.snapshot_total
+        && !accounting.restricted
         && plan.pin.fallback.is_none()
         && plan.pin.primary.is_none()
         && plan.pin.options.scan.bucket.is_none()
@@ -475,7 +491,13 @@ mod tests {
         let table = catalog.table(database, table).await.unwrap();
         let options = options.iter().map(|(key, value)| ((*key).to_string(), (*value).to_string())).collect();
         let pin = Pin::resolve(&table, PinRequest::Latest, &options).await.unwrap();
-        let options = AccountingOptions { exact: true, zone: Zone::UTC, budget: Arc::new(Unbounded) };
+        let options = AccountingOptions {
+            exact: true,
+            zone: Zone::UTC,
+            budget: Arc::new(Unbounded),
+            partitions: Vec::new(),
+            config: None,
+        };
         account(&pin, &QueryEnv::new(), &options).await.unwrap()
     }
 

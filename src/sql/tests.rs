@@ -545,14 +545,63 @@ async fn the_rows_of_a_snapshot_add_up() {
     assert_eq!(pin.snapshot_id, Some(3));
     let total = &counts.total;
     assert_eq!((total.raw_rows, total.superseded, total.tombstoned, total.final_rows), (5, 2, 1, 2));
-    assert_eq!((counts.matching, counts.snapshot_total), (Some(1), Some(5)));
+    assert_eq!((total.matching, counts.snapshot_total), (Some(1), Some(5)));
     assert!(total.identity_holds() && counts.violations.is_empty());
     let (_, old) = session.counts("pay.t VERSION AS OF 1", None).await.unwrap();
-    assert_eq!((old.total.raw_rows, old.total.final_rows, old.matching), (2, 2, None));
+    assert_eq!((old.total.raw_rows, old.total.final_rows, old.total.matching), (2, 2, None));
+    for (condition, what) in [
+        ("id IN (SELECT id FROM t)", "takes no query"),
+        ("count(*) > 1", "takes no aggregate"),
+        ("rank() OVER () > 1", "takes no window function"),
+        ("v", "of type Int32"),
+    ] {
+        let error = session.counts("t", Some(condition)).await.unwrap_err();
+        assert_eq!(error.code(), "BadCondition", "{error}");
+        assert!(error.to_string().contains(what), "{error}");
+    }
     let sql = "SELECT raw_rows, superseded, tombstoned, final_rows, exact FROM paimon_row_accounting('t', at => 2)";
     assert_eq!(rows(&session, sql).await, ["4,1,0,3,true"]);
     let sql = "SELECT bucket, raw_rows, superseded, final_rows, final_hi FROM t$row_accounting";
     assert_eq!(rows(&session, sql).await, ["0,5,NULL,NULL,5"]);
+}
+
+/// A condition on partitions leaves the others out, one on values counts what meets it in each.
+#[tokio::test]
+async fn a_condition_is_counted_by_partition() {
+    let dir = tempfile::tempdir().unwrap();
+    let spec = TableSpec::new(&[("p", "DATE NOT NULL"), ("id", "INT NOT NULL"), ("v", "INT")])
+        .partitioned_by(&["p"])
+        .primary_key(&["p", "id"])
+        .option("bucket", "1");
+    let mut table = TableBuilder::create(dir.path(), "pay", "log", &spec).unwrap();
+    for v in 0..3 {
+        table
+            .append(&[json!({"p": "2026-04-15", "id": v, "v": v}), json!({"p": "2026-04-16", "id": 7, "v": v})])
+            .unwrap();
+    }
+    let session = session_of(&dir).await;
+    let counted = async |condition: &str| {
+        let (_, counts) = session.counts("log", Some(condition)).await.unwrap();
+        assert_eq!(counts.violations, Vec::<String>::new(), "{condition}");
+        let of = |row: &crate::sql::AccountingRow| (row.raw_rows, row.final_rows, row.matching);
+        let partitions: Vec<_> = counts.partitions.iter().map(|row| (row.partition.clone(), of(row))).collect();
+        (counts.restricted, partitions, of(&counts.total))
+    };
+    let (first, second) = ("p=2026-04-15".to_string(), "p=2026-04-16".to_string());
+    assert_eq!(
+        counted("v > 0").await,
+        (false, vec![(first, (3, 3, Some(2))), (second.clone(), (3, 1, Some(1)))], (6, 4, Some(3)))
+    );
+    assert_eq!(counted("p = '2026-04-16'").await, (true, vec![(second.clone(), (3, 1, None))], (3, 1, None)));
+    assert_eq!(
+        counted("extract(year from p) = 2026 and p > DATE '2026-04-15'").await,
+        (true, vec![(second, (3, 1, None))], (3, 1, None))
+    );
+    assert_eq!(counted("p is null").await, (true, vec![], (0, 0, None)));
+    // what only chooses a partition reads no more than that
+    rows(&session, "SET lakepin.max_files = 3").await;
+    session.counts("log", Some("p = '2026-04-16'")).await.unwrap();
+    assert_eq!(session.counts("log", Some("v > 0")).await.unwrap_err().code(), "TooManyFiles");
 }
 
 #[tokio::test]

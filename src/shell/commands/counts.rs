@@ -23,9 +23,11 @@ pub const COUNTS: Command = Command {
         "按分区核对：原始、隐藏、向量删除、被覆盖、墓碑、最终行数",
     ),
     detail: both(
-        "\\counts dwd_pay_success\n\\counts dwd_pay_success@v4 amount > 100\n\
+        "\\counts dwd_pay_success\n\\counts dwd_pay_success dt = '2026-04-16'   only those partitions\n\
+         \\counts dwd_pay_success@v4 amount > 100     with the final rows that match\n\
          raw = hidden + vector_deleted + superseded + tombstoned + final, checked",
-        "\\counts dwd_pay_success\n\\counts dwd_pay_success@v4 amount > 100\n\
+        "\\counts dwd_pay_success\n\\counts dwd_pay_success dt = '2026-04-16'   只统计这些分区\n\
+         \\counts dwd_pay_success@v4 amount > 100     另列满足条件的最终行\n\
          并核对 raw = hidden + vector_deleted + superseded + tombstoned + final",
     ),
     argument: Argument::Table,
@@ -87,7 +89,7 @@ fn batch(accounting: &Accounting) -> Result<RecordBatch> {
         Arc::new(UInt64Array::from_iter_values(rows.iter().map(|row| of(row))))
     };
     let partitions: ArrayRef = Arc::new(StringArray::from_iter_values(rows.iter().map(|row| &row.partition)));
-    Ok(RecordBatch::try_from_iter([
+    let mut columns = vec![
         ("partition", partitions),
         ("files", number(|row| row.files)),
         ("raw", number(|row| row.raw_rows)),
@@ -96,7 +98,11 @@ fn batch(accounting: &Accounting) -> Result<RecordBatch> {
         ("superseded", number(|row| row.superseded)),
         ("tombstoned", number(|row| row.tombstoned)),
         ("final", number(|row| row.final_rows)),
-    ])?)
+    ];
+    if accounting.total.matching.is_some() {
+        columns.push(("matching", number(|row| row.matching.unwrap_or(0))));
+    }
+    Ok(RecordBatch::try_from_iter(columns)?)
 }
 
 /// What the numbers say.
@@ -112,15 +118,22 @@ fn conclusions(accounting: &Accounting, condition: Option<&str>, language: Langu
         "R = H + V + X + T + N: {} = {} + {} + {} + {} + {} {holds}",
         row.raw_rows, row.hidden_rows, row.vector_deleted, row.superseded, row.tombstoned, row.final_rows
     ));
-    if let (Some(matching), Some(condition)) = (accounting.matching, condition) {
-        lines.push(told!(
+    match (row.matching, condition) {
+        (Some(matching), Some(condition)) => lines.push(told!(
             language,
             "{some} of {all} final rows match {condition}",
             "最终 {all} 行中 {some} 行满足 {condition}",
             some = matching,
             all = row.final_rows,
             condition = condition
-        ));
+        )),
+        (None, Some(condition)) => lines.push(told!(
+            language,
+            "only partitions that meet {condition} are counted",
+            "只统计满足 {condition} 的分区",
+            condition = condition
+        )),
+        (_, None) => {}
     }
     if let Some(total) = accounting.snapshot_total {
         lines.push(told!(language, "the snapshot says {n} raw rows in all", "快照记录原始行共 {n}", n = total));

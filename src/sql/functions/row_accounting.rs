@@ -5,11 +5,14 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use datafusion::catalog::TableProvider;
+use datafusion::config::ConfigOptions;
+use datafusion::logical_expr::Expr;
 use futures::future::BoxFuture;
 
 use crate::error::{Error, Result};
 use crate::query::{PoolBudget, QueryEnv, Work};
 use crate::recon::accounting::{AccountingOptions, AccountingRow, account, counting};
+use crate::scan::ScanRequest;
 use crate::snapshot::nearest::known_names;
 use crate::snapshot::{Pin, SessionZone, Table};
 use crate::spec::Zone;
@@ -57,7 +60,8 @@ pub(crate) async fn rows(
     level: AccountingLevel,
     exact: bool,
 ) -> Result<RecordBatch> {
-    let options = AccountingOptions { exact, zone: Zone::parse(&zone.name())?, budget };
+    let zone_of_values = Zone::parse(&zone.name())?;
+    let options = AccountingOptions { exact, zone: zone_of_values, budget, partitions: Vec::new(), config: None };
     let accounting = account(pin, env, &options).await?;
     if let Some(violation) = accounting.violations.first() {
         return Err(Error::corrupt(format!("the rows do not add up: {violation}"))
@@ -134,13 +138,20 @@ pub(super) async fn provider(
     }
     let weigh = move || -> BoxFuture<'static, Result<Work>> {
         let (pin, env) = (Arc::clone(&counted), Arc::clone(&shared));
-        Box::pin(async move { work(&pin, &env).await })
+        Box::pin(async move { work(&pin, &env, &[], None).await })
     };
     Ok(DeferredTable::provider(NAME, schema(), weigh, load))
 }
 
-/// What counting a pin exactly reads: what readers of it see, and no more. Found in metadata.
-pub(crate) async fn work(pin: &Arc<Pin>, env: &Arc<QueryEnv>) -> Result<Work> {
-    let seen = crate::scan::plan(pin, &counting(pin)?, &env.scan).await?.stages;
+/// What counting a pin exactly reads: what readers of it see in the partitions that meet the conditions, and no more.
+/// Found in metadata.
+pub(crate) async fn work(
+    pin: &Arc<Pin>,
+    env: &Arc<QueryEnv>,
+    partitions: &[Expr],
+    config: Option<Arc<ConfigOptions>>,
+) -> Result<Work> {
+    let request = ScanRequest { filters: partitions.to_vec(), config, ..counting(pin)? };
+    let seen = crate::scan::plan(pin, &request, &env.scan).await?.stages;
     Ok(Work { files: seen.kept_files, file_bytes: seen.kept_bytes, ..Work::default() })
 }

@@ -1,15 +1,27 @@
 //! What a front end asks of a session: databases, tables, columns, versions, counts.
 
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
 use arrow::array::AsArray;
-use arrow::datatypes::Int64Type;
+use arrow::datatypes::{DataType as ArrowType, Int64Type};
+use datafusion::common::DFSchema;
+use datafusion::common::tree_node::TreeNode;
 use datafusion::dataframe::DataFrame;
+use datafusion::execution::SessionState;
+use datafusion::logical_expr::{Expr, ExprSchemable};
+use datafusion::prelude::ident;
+use datafusion::sql::sqlparser::ast::{Query, Visit, Visitor};
 
 use super::{Session, count_all, one};
 use crate::error::{Error, ErrorKind, Result};
 use crate::query::{LakeTable, ScanLog};
-use crate::recon::accounting::{Accounting, AccountingOptions, account};
-use crate::spec::Zone;
+use crate::recon::accounting::{Accounting, AccountingOptions, account, partition_text};
+use crate::scan::exact_filters;
+use crate::spec::arrow_types::datum_at;
 use crate::spec::options::reading_options;
+use crate::spec::{DataField, Zone};
 use crate::sql::doubles;
 use crate::sql::functions;
 use crate::sql::limits;
@@ -113,10 +125,12 @@ impl Session {
     }
 
     /// Row accounting of a table reference (`t`, `db.t`, `t VERSION AS OF 3`, `t@v3`), with an optional condition
-    /// (SQL over the table's columns).
+    /// (SQL over the table's columns). One on partition columns alone chooses the partitions that are counted; of any
+    /// other, each row says how many of its final rows meet it.
     ///
     /// # Errors
-    /// No such table; a condition that cannot be planned; files that are gone.
+    /// No such table; a condition that cannot be planned or is none, one with a query, an aggregate or a window in it;
+    /// files that are gone.
     pub async fn counts(&self, table: &str, condition: Option<&str>) -> Result<(PinLine, Accounting)> {
         let run = self.begin(ScanLog::new(), Vec::new())?;
         let mut notices = Vec::new();
@@ -126,26 +140,88 @@ impl Session {
         let Some(lake) = provider.downcast_ref::<LakeTable>() else {
             return Err(Error::invalid(format!("'{table}' is no table of the warehouse")).with_code("TableNotFound"));
         };
-        let work = functions::accounting_work(lake.pin(), self.warehouse.env()).await?;
-        limits::check(&work, run.state.config_options())?;
-        let options = AccountingOptions {
-            exact: true,
-            zone: Zone::parse(&run.statement.zone().name())?,
-            budget: run.statement.budget(),
+        let schema = &lake.pin().schema;
+        let counted = DataFrame::new(run.state.clone(), run.statement.scan(lake.clone())?);
+        let filter = condition.map(|condition| row_condition(&run.state, condition, counted.schema())).transpose()?;
+        let chooses = match &filter {
+            Some(filter) => {
+                !filter.column_refs().is_empty() && exact_filters(&[filter], schema)?.iter().all(|own| *own)
+            }
+            None => false,
         };
+        let (partitions, matched): (Vec<Expr>, _) =
+            if chooses { (filter.into_iter().collect(), None) } else { (Vec::new(), filter) };
+        let config = Some(Arc::clone(run.state.config().options()));
+        let work = functions::accounting_work(lake.pin(), self.warehouse.env(), &partitions, config.clone()).await?;
+        limits::check(&work, run.state.config_options())?;
+        let zone = Zone::parse(&run.statement.zone().name())?;
+        let options = AccountingOptions { exact: true, zone, budget: run.statement.budget(), partitions, config };
         let mut accounting = account(lake.pin(), self.warehouse.env(), &options).await?;
-        if let Some(condition) = condition {
-            let counted = DataFrame::new(run.state.clone(), run.statement.scan(lake.clone())?);
-            let filter = doubles::expression(&run.state, condition, counted.schema()).map_err(|error| {
-                missing_column(error, counted.schema().fields().iter().map(|field| field.name().as_str()))
-            })?;
-            let batches = counted.filter(filter)?.aggregate(vec![], vec![count_all()])?.collect().await?;
-            let count =
-                batches.first().and_then(|b| b.columns().first()).and_then(|c| c.as_primitive_opt::<Int64Type>());
-            let count = count.and_then(|c| c.values().first()).and_then(|n| u64::try_from(*n).ok());
-            accounting.matching = Some(count.ok_or_else(|| Error::internal("a count has no number"))?);
+        if let Some(matched) = matched {
+            let indices = schema.partition_indices()?;
+            let fields: Vec<&DataField> = indices.iter().filter_map(|index| schema.fields.get(*index)).collect();
+            let by = fields.iter().map(|field| ident(field.name.as_str())).collect();
+            let batches = counted.filter(matched)?.aggregate(by, vec![count_all()])?.collect().await?;
+            let mut found: BTreeMap<String, u64> = BTreeMap::new();
+            for batch in &batches {
+                let counts = batch.columns().last().and_then(|column| column.as_primitive_opt::<Int64Type>());
+                let counts = counts.ok_or_else(|| Error::internal("a count has no number"))?;
+                for (row, count) in counts.values().iter().enumerate() {
+                    let values = fields.iter().zip(batch.columns());
+                    let values = values
+                        .map(|(field, column)| datum_at(column.as_ref(), row, field.data_type()))
+                        .collect::<Result<Vec<_>>>()?;
+                    let count = u64::try_from(*count).map_err(|_| Error::internal("a count is negative"))?;
+                    *found.entry(partition_text(lake.pin(), &values, &zone)?).or_default() += count;
+                }
+            }
+            accounting.total.matching = Some(found.values().sum());
+            for row in &mut accounting.partitions {
+                row.matching = Some(found.get(&row.partition).copied().unwrap_or(0));
+            }
         }
         let session = run.statement.used().iter().any(|used| used.session);
         Ok((pin::line(lake.pin(), run.statement.zone(), session), accounting))
+    }
+}
+
+/// A condition over the rows of a table, from text.
+fn row_condition(state: &SessionState, text: &str, columns: &DFSchema) -> Result<Expr> {
+    let refused = |what: &str| {
+        Error::invalid(format!("the condition is over the rows of the table: it takes no {what}"))
+            .with_code("BadCondition")
+            .with_context("condition", text)
+            .with_hint("ask it as a query: SELECT count(*) FROM t WHERE …")
+    };
+    let dialect = &state.config_options().sql_parser.dialect;
+    let parsed = state.sql_to_expr_with_alias(text, dialect)?;
+    if parsed.expr.visit(&mut Queries).is_break() {
+        return Err(refused("query"));
+    }
+    let filter = doubles::expression(state, text, columns)
+        .map_err(|error| missing_column(error, columns.fields().iter().map(|field| field.name().as_str())))?;
+    if filter.exists(|part| Ok(matches!(part, Expr::AggregateFunction(_))))? {
+        return Err(refused("aggregate"));
+    }
+    if filter.exists(|part| Ok(matches!(part, Expr::WindowFunction(_))))? {
+        return Err(refused("window function"));
+    }
+    match filter.get_type(columns)? {
+        ArrowType::Boolean | ArrowType::Null => Ok(filter),
+        other => Err(Error::invalid(format!("the condition is neither true nor false but of type {other}"))
+            .with_code("BadCondition")
+            .with_context("condition", text)
+            .with_hint("compare it with something: amount > 100")),
+    }
+}
+
+/// Stops at a query inside of an expression.
+struct Queries;
+
+impl Visitor for Queries {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+        ControlFlow::Break(())
     }
 }
