@@ -474,7 +474,8 @@ impl Session {
             pins: run.lines(false),
             readings: run.readings(),
             notices: run.notices(),
-            scanned: scanned(&physical, &reports),
+            // a plan that is only shown reads nothing, and says itself what it would
+            scanned: if matches!(plan, LogicalPlan::Explain(_)) { None } else { scanned(&physical, &reports) },
             timing: Timing { resolve: resolved, plan: planning.elapsed().saturating_sub(manifests), manifests },
             plan: Some(physical),
         })

@@ -56,6 +56,10 @@ async fn the_plan_of_a_count_keeps_the_pin_and_what_planning_counted() {
     let kept =
         "MetadataExec: table=pay.log, snapshot=1, schema=0, manifests=1, files=1/2 (dropped by partition 1), rows=2";
     assert!(plan.contains(kept), "{plan}");
+    let explained = session.run_one("EXPLAIN SELECT v FROM log WHERE p = 'b'").await.unwrap();
+    assert_eq!(explained.scanned, None, "a plan that is shown reads no file");
+    let measured = session.run_one("EXPLAIN ANALYZE SELECT v FROM log WHERE p = 'b'").await.unwrap();
+    assert_eq!(measured.scanned.map(|scanned| scanned.files), Some(2));
     // the same in a session that is not ours
     let warehouse = Warehouse::open(dir.path().to_str().unwrap(), &BTreeMap::new()).await.unwrap();
     let context = SessionContext::new();
