@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use datafusion::catalog::TableProvider;
+use datafusion::catalog::information_schema::{INFORMATION_SCHEMA, INFORMATION_SCHEMA_TABLES};
 use datafusion::common::TableReference;
 use datafusion::datasource::provider_as_source;
 use datafusion::execution::memory_pool::MemoryPool;
@@ -487,7 +488,7 @@ impl Statement {
             return Ok(Some(local));
         }
         let bare = named.as_ref().map_or(base, |(bare, _)| bare.as_str());
-        let made = system_tables::is_global(database, bare) || database == "information_schema";
+        let made = system_tables::is_global(database, bare) || database == INFORMATION_SCHEMA;
         if made || self.settings.local(database, bare).is_some() {
             return Err(cannot_travel(bare));
         }
@@ -574,6 +575,11 @@ impl Statement {
                     }
                     _ => return Err(error),
                 }
+            }
+            Err(error) if error.code() == "DatabaseNotFound" && database == INFORMATION_SCHEMA => {
+                return Err(Error::not_found(format!("there is no table '{name}' in {database}"))
+                    .with_code("TableNotFound")
+                    .with_hint(known_names("tables", name, INFORMATION_SCHEMA_TABLES.iter().copied())));
             }
             other => other?,
         };
