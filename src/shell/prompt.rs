@@ -3,7 +3,8 @@
 use arrow::array::timezone::Tz;
 use chrono::{DateTime, Offset, TimeZone};
 
-use crate::sql::PinLine;
+use super::render::width::escaped;
+use crate::sql::{PinLine, SessionChoice};
 
 /// What a prompt tells.
 #[derive(Debug, Clone, Copy, Default)]
@@ -12,6 +13,8 @@ pub struct Look<'a> {
     pub database: &'a str,
     /// Pins of the session.
     pub pins: &'a [PinLine],
+    /// What `SET` chooses in place of the latest snapshot.
+    pub choices: &'a [SessionChoice],
     /// Zone of the session.
     pub zone: &'a str,
     /// A statement is open.
@@ -22,13 +25,18 @@ pub struct Look<'a> {
     pub skipping: bool,
 }
 
-/// `pay@latest=>`, `pay@4711[04-16 10:00:03+08]=>`, `pay@2 pins=>`; `->` in place of `=>` while a statement is open, `!`
+/// `pay@latest=>`, `pay@4711[04-16 10:00:03+08]=>`, `pay@2 pins=>`, `pay@SET snapshot-id=3=>`; `->` in place of `=>` while a statement is open, `!`
 /// before it to beware, `@` where nothing runs.
 pub fn prompt(look: Look<'_>) -> String {
     let arrow = if look.open { "->" } else { "=>" };
     let marks = format!("{}{}", if look.beware { "!" } else { "" }, if look.skipping { "@" } else { "" });
+    let chosen = match look.choices {
+        [] => None,
+        [one] => Some(escaped(&format!("SET {}={}", one.option.trim_start_matches("scan."), one.value))),
+        several => Some(format!("{} SET", several.len())),
+    };
     let pinned = match look.pins {
-        [] => "latest".to_string(),
+        [] => chosen.clone().unwrap_or_else(|| "latest".to_string()),
         [pin] => match (pin.snapshot_id, pin.commit_time_millis) {
             (Some(id), Some(millis)) => format!("{id}[{}]", short_time(millis, look.zone)),
             (Some(id), None) => id.to_string(),
@@ -36,7 +44,8 @@ pub fn prompt(look: Look<'_>) -> String {
         },
         pins => format!("{} pins", pins.len()),
     };
-    format!("{}@{pinned}{marks}{arrow} ", look.database)
+    let more = chosen.filter(|_| !look.pins.is_empty()).map(|chosen| format!(", {chosen}")).unwrap_or_default();
+    format!("{}@{pinned}{more}{marks}{arrow} ", look.database)
 }
 
 /// The prompt in its colour: red to beware.
@@ -83,6 +92,11 @@ mod tests {
     fn prompt_shows_the_pin() {
         let one = [pin(4711, 1_776_304_803_118)];
         let two = [one[0].clone(), pin(3, 0)];
+        let set = ["scan.snapshot-id", "scan.tag-name"].map(|option| SessionChoice {
+            table: Some("pay.t".into()),
+            option: option.into(),
+            value: "3".into(),
+        });
         let latest = Look { database: "pay", zone: "+08:00", ..Look::default() };
         let pinned = Look { pins: &one, ..latest };
         let cases = [
@@ -91,6 +105,9 @@ mod tests {
             (Look { beware: true, ..pinned }, "pay@4711[04-16 10:00:03+08]!=> "),
             (Look { zone: "Asia/Kolkata", open: true, ..pinned }, "pay@4711[04-16 07:30:03+05:30]-> "),
             (Look { pins: &two, ..latest }, "pay@2 pins=> "),
+            (Look { choices: &set[..1], ..latest }, "pay@SET snapshot-id=3=> "),
+            (Look { choices: &set, ..latest }, "pay@2 SET=> "),
+            (Look { choices: &set[..1], pins: &two, ..latest }, "pay@2 pins, SET snapshot-id=3=> "),
             (Look { skipping: true, ..latest }, "pay@latest@=> "),
         ];
         for (look, expected) in cases {

@@ -149,6 +149,7 @@ pub fn run(shell: &mut Shell, runtime: &Runtime) -> u8 {
         let plain = prompt(Look {
             database: &shell.session.database(),
             pins: &shell.session.session_pins(),
+            choices: &shell.session.session_choices(),
             zone: &shell.session.time_zone(),
             open: input.is_open(),
             beware,

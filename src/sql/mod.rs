@@ -69,7 +69,7 @@ pub use crate::storage::RequestCounts;
 pub(crate) use asserted::{LastEquals, last_equals};
 #[cfg(feature = "cli")]
 pub(crate) use place::missing_column;
-pub use result::{PinLine, Readings, Scanned, StatementKind, StatementResult, Timing};
+pub use result::{PinLine, Readings, Scanned, SessionChoice, StatementKind, StatementResult, Timing};
 pub use session::{Session, SessionConfig};
 #[cfg(feature = "cli")]
 pub(crate) use tokens::Cursor;

@@ -46,6 +46,27 @@ pub struct PinLine {
     pub text: String,
 }
 
+/// What `SET 'paimon.…'` chooses in place of the latest snapshot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionChoice {
+    /// `database.table`, its parts quoted where they must be; None: every table.
+    pub table: Option<String>,
+    /// The option, as `scan.snapshot-id`.
+    pub option: String,
+    /// Its value.
+    pub value: String,
+}
+
+impl SessionChoice {
+    /// The name that `SET` and `RESET` take: `paimon.[database.table.]option`.
+    pub fn name(&self) -> String {
+        match &self.table {
+            Some(table) => format!("paimon.{table}.{}", self.option),
+            None => format!("paimon.{}", self.option),
+        }
+    }
+}
+
 /// Where the time went until the stream was handed over; reading goes on while it is polled.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Timing {

@@ -11,6 +11,7 @@ use datafusion::catalog::TableProvider;
 use super::functions::check_range_option;
 use super::names::split_parts;
 use super::prepared::PreparedStatements;
+use super::result::SessionChoice;
 use super::selector::drop_choices;
 use crate::error::{Error, Result};
 use crate::snapshot::nearest::known_names;
@@ -199,6 +200,24 @@ impl Settings {
         }
     }
 
+    /// Options that choose a snapshot, those for every table first.
+    pub(crate) fn choices(&self) -> Vec<SessionChoice> {
+        let chosen = |options: &BTreeMap<String, String>, table: Option<String>| -> Vec<SessionChoice> {
+            let choosing = options.iter().filter(|(option, _)| chooses(option));
+            let choice = |(option, value): (&String, &String)| SessionChoice {
+                table: table.clone(),
+                option: option.clone(),
+                value: value.clone(),
+            };
+            choosing.map(choice).collect()
+        };
+        let mut all = chosen(&self.options.read(), None);
+        for ((database, table), options) in self.table_options.read().iter() {
+            all.extend(chosen(options, Some(format!("{}.{}", quoted_part(database), quoted_part(table)))));
+        }
+        all
+    }
+
     /// Forgets all scan options.
     pub(crate) fn reset_options(&self) {
         self.options.write().clear();
@@ -237,6 +256,11 @@ impl Settings {
     pub(crate) fn local_names(&self, database: &str) -> Vec<String> {
         self.locals.lock().keys().filter(|(d, _)| d == database).map(|(_, name)| name.clone()).collect()
     }
+}
+
+/// A part of an option's name: quoted when it holds what parts it from the next.
+fn quoted_part(name: &str) -> String {
+    if name.contains(['.', '"']) { format!("\"{}\"", name.replace('"', "\"\"")) } else { name.to_string() }
 }
 
 /// `paimon.[db.table.]option`.
@@ -307,6 +331,19 @@ mod tests {
         settings.set_option(name("paimon.pay.latest.scan.mode"), Some("latest"));
         let mode = settings.options_for("pay", "latest");
         assert_eq!(mode.into_iter().collect::<Vec<_>>(), [("scan.mode".to_string(), "latest".to_string())]);
+        settings.set_option(name("paimon.pay.\"a.b\".scan.tag-name"), Some("eod"));
+        settings.set_option(name("paimon.pay.\"a.b\".file-index.read.enabled"), Some("false"));
+        let choices: Vec<String> = settings.choices().iter().map(SessionChoice::name).collect();
+        assert_eq!(
+            choices,
+            [
+                "paimon.scan.snapshot-id",
+                "paimon.pay.\"a.b\".scan.tag-name",
+                "paimon.pay.latest.scan.mode",
+                "paimon.pay.orders.scan.tag-name"
+            ]
+        );
+        settings.set_option(name("paimon.pay.\"a.b\".scan.tag-name"), None);
         settings.set_option(name("paimon.scan.snapshot-id"), None);
         assert!(settings.options_for("pay", "x").is_empty());
         assert_eq!(settings.option(&name("paimon.pay.orders.scan.tag-name")).as_deref(), Some("eod"));

@@ -12,7 +12,7 @@ use crate::snapshot::TableIdent;
 use crate::snapshot::nearest::known_names;
 use crate::sql::names::{TableName, split_selector};
 use crate::sql::place::Place;
-use crate::sql::result::{PinLine, Readings, StatementResult};
+use crate::sql::result::{PinLine, Readings, SessionChoice, StatementResult};
 use crate::sql::selector::{Selection, drop_choices};
 use crate::sql::settings::{SessionPin, is_honoured};
 use crate::sql::statement::Used;
@@ -33,6 +33,11 @@ impl Session {
     pub fn session_pins(&self) -> Vec<PinLine> {
         let Ok(zone) = self.zone() else { return Vec::new() };
         self.settings().pins.read().values().map(|held| pin::line(&held.pin, &zone, true)).collect()
+    }
+
+    /// What `SET 'paimon.…'` chooses in place of the latest snapshot, for every table first.
+    pub fn session_choices(&self) -> Vec<SessionChoice> {
+        self.settings().choices()
     }
 
     /// Why pins of the session can no longer be read: their snapshot has expired or was replaced. One that cannot be
