@@ -413,6 +413,40 @@ fn branch_that_does_not_run_is_marked(pty: &mut Pty, _: &TempDir) -> Result<(), 
     ensure(!screen.contains("│ nothing"), || screen.clone())
 }
 
+fn settings_that_choose_a_snapshot_are_on_the_prompt(pty: &mut Pty, _: &TempDir) -> Result<(), String> {
+    pty.line("set 'paimon.pay.dwd_pay_success.scan.snapshot-id'='3';")?;
+    pty.wait_prompt("pay@SET snapshot-id=3=>")?;
+    pty.line("reset 'paimon.pay.dwd_pay_success.scan.snapshot-id';")?;
+    pty.wait_prompt(PROMPT)?;
+    pty.line("exit")?;
+    ensure(pty.end()? == 0, || "exit did not leave with 0".to_string())
+}
+
+fn error_ends_the_file_and_not_the_shell(pty: &mut Pty, home: &TempDir) -> Result<(), String> {
+    let outer = home.path().join("outer.sql");
+    let inner = home.path().join("inner.sql");
+    std::fs::write(&outer, format!("\\i {}\nselect 'in the outer' as it;\n", inner.display()))
+        .and_then(|()| std::fs::write(&inner, "select nothing;\nselect 'in the inner' as it;\n"))
+        .map_err(|e| e.to_string())?;
+    pty.line(&format!("\\i {}", outer.display()))?;
+    pty.wait_text("outer.sql did not run: there was an error")?;
+    pty.line("select 40 + 2 as answer;")?;
+    let text = pty.wait_text("42")?.join("\n");
+    ensure(text.contains("inner.sql did not run") && !text.contains("│ in the"), || text.clone())
+}
+
+fn more_goes_on_counting_records(pty: &mut Pty, _: &TempDir) -> Result<(), String> {
+    for line in ["\\pager off", "\\x on", "\\set rows 4"] {
+        pty.line(line)?;
+        pty.wait_prompt(PROMPT)?;
+    }
+    pty.line("select value from generate_series(101, 110);")?;
+    pty.wait_text("showing 4 of 10 rows")?;
+    pty.line("\\more")?;
+    let text = pty.wait_text("8 rows")?.join("\n");
+    ensure(text.matches("─[ 1 ]").count() == 1 && text.contains("─[ 7 ]"), || text.clone())
+}
+
 /// A result as data, a table off a terminal and a file are whole, however long.
 fn data_is_never_cut() -> Result<Outcome, String> {
     let home = tempfile::tempdir().map_err(|e| e.to_string())?;
@@ -572,6 +606,9 @@ pub fn register(tests: &mut Vec<Test>) {
     add("dumb_terminal", (30, 120), &[("TERM", "dumb"), ("PAGER", "sed s/^/P:/")], dumb_terminal_gets_no_codes);
     add("no_color", (30, 120), &[("NO_COLOR", "1")], no_colour_where_none_is_wanted);
     add("no_home", (30, 120), &[("HOME", ""), ("XDG_STATE_HOME", "")], shell_works_without_a_home);
+    add("choice_of_set_is_on_the_prompt", (30, 120), &[], settings_that_choose_a_snapshot_are_on_the_prompt);
+    add("error_ends_the_file", (40, 160), &[], error_ends_the_file_and_not_the_shell);
+    add("more_goes_on_counting_records", (60, 100), &[], more_goes_on_counting_records);
     add("skipped_branch_is_marked", (30, 120), &[], branch_that_does_not_run_is_marked);
     add("history_is_private", (30, 100), &[], history_is_private_and_holds_no_secret);
     add("tour_runs_at_the_prompt", (60, 160), &[], demo_opens_the_shell);

@@ -5,7 +5,10 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{ArgMatches, Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::builder::Resettable;
+use clap::error::ErrorKind;
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args as ClapArgs, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use super::language::Language;
 use super::render::{Decimals, Format};
@@ -27,7 +30,7 @@ pub struct Args {
 
 const AFTER_HELP: &str = "\
 Exit codes: 0 done; 1 SQL or run error; 2 usage or missing file; 4 pin lost or expired, data file lost; \
-5 timeout or budget; 130 interrupted; 143 terminated; 129 hung up.
+5 timeout or budget, \\watch waited in vain; 130 interrupted; 143 terminated; 129 hung up.
 Without -c, -f and a terminal, statements are read from standard input.";
 
 /// Options of every way of running.
@@ -171,6 +174,8 @@ pub enum Input {
     Text(String),
     /// File of `-f`, `-` for standard input.
     File(String),
+    /// What an action runs.
+    Own(String),
 }
 
 /// What a script does after an error.
@@ -233,11 +238,27 @@ pub enum Memory {
 impl Args {
     /// Parses; the error is printed by clap and carries its exit code.
     pub fn try_parse_all(args: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
-        let matches = Self::command().try_get_matches_from(args)?;
+        let mut command = without_empty_variables(Self::command());
+        let matches = command.try_get_matches_from_mut(args)?;
         let mut parsed = Self::from_arg_matches(&matches)?;
         parsed.inputs = inputs(&matches);
+        // one that the environment names is that of every day
+        let named = |matches: &ArgMatches| matches.value_source("warehouse") == Some(ValueSource::CommandLine);
+        let named = named(&matches) || matches.subcommand().is_some_and(|(_, inner)| named(inner));
+        if named && matches!(parsed.action, Some(Action::Demo { .. })) {
+            let message = "demo makes its own warehouse: -w names another\nname the folder behind it: lakepin demo DIR";
+            return Err(command.error(ErrorKind::ArgumentConflict, message));
+        }
         Ok(parsed)
     }
+}
+
+/// A variable that is set to nothing is none.
+fn without_empty_variables(command: Command) -> Command {
+    command.mut_args(|argument| {
+        let empty = argument.get_env().and_then(std::env::var_os).is_some_and(|value| value.is_empty());
+        if empty { argument.env(Resettable::Reset) } else { argument }
+    })
 }
 
 /// `-c` and `-f` in the order they were given, wherever the subcommand stands.
@@ -346,10 +367,14 @@ mod tests {
 
     #[test]
     fn options_stand_before_or_after_the_subcommand() {
-        for line in ["lakepin -w /w -c x demo d", "lakepin demo d -w /w -c x"] {
+        for line in ["lakepin -d pay -c x demo d", "lakepin demo d -d pay -c x"] {
             let args = parse(line);
             assert_eq!(args.inputs, [Input::Text("x".into())], "{line}");
-            assert_eq!(args.common.warehouse.as_deref(), Some("/w"), "{line}");
+            assert_eq!(args.common.database.as_deref(), Some("pay"), "{line}");
+        }
+        for line in ["lakepin -w /w demo d", "lakepin demo d -w /w"] {
+            let refused = Args::try_parse_all(line.split(' ').map(OsString::from)).unwrap_err();
+            assert_eq!(refused.kind(), ErrorKind::ArgumentConflict, "{line}");
         }
     }
 

@@ -100,17 +100,32 @@ pub struct Show {
     pub page: bool,
     /// Whether texts of a grid may be cut, so that it fits the terminal.
     pub shrink: bool,
+    /// Whether no cell is cut, however long it is.
+    pub whole: bool,
+    /// Whether pins and notices are told.
+    pub notes: bool,
+    /// Number of the first record.
+    pub first: u64,
 }
 
 impl Default for Show {
     fn default() -> Self {
-        Self { expanded: None, cap: true, footer: true, page: true, shrink: false }
+        Self { expanded: None, cap: true, footer: true, page: true, shrink: false, whole: false, notes: true, first: 1 }
     }
 }
 
 impl Show {
     /// A listing: every row, not counted, as a grid where that can be.
-    pub const LISTING: Self = Self { expanded: None, cap: false, footer: false, page: true, shrink: true };
+    pub const LISTING: Self = Self {
+        expanded: None,
+        cap: false,
+        footer: false,
+        page: true,
+        shrink: true,
+        whole: false,
+        notes: true,
+        first: 1,
+    };
 }
 
 /// The time a statement has.
@@ -184,6 +199,12 @@ pub fn lost_task(error: tokio::task::JoinError) -> Error {
 }
 
 impl Shell {
+    /// Runs a statement that somebody typed: the last one from now on.
+    pub async fn typed(&mut self, text: &str, show: Show) -> Result<()> {
+        self.last_query = Some(replaced(text, &self.variables));
+        self.statement(text, show).await
+    }
+
     /// Runs a statement, its variables replaced, and shows what it answers.
     pub async fn statement(&mut self, text: &str, show: Show) -> Result<()> {
         let sql = replaced(text, &self.variables);
@@ -199,7 +220,6 @@ impl Shell {
     }
 
     async fn run_sql(&mut self, sql: &str, show: Show) -> Result<()> {
-        self.last_query = Some(sql.to_string());
         let running = self.interrupts.running();
         let clock = Clock::start(self.settings.timeout);
         let answer = match self.answer(sql, &running, &clock).await {

@@ -135,6 +135,9 @@ impl Input {
                 if self.rest().is_empty() {
                     return None;
                 }
+                if self.fresh && is_plain_command(self.line_at(0)) {
+                    return Some(self.plain_command());
+                }
                 let dotted = self.fresh && dotted_command(self.rest());
                 if self.rest().starts_with('\\') || dotted {
                     return Some(self.command(0, false));
@@ -252,6 +255,14 @@ impl Input {
         Piece::Command { text, line, inside }
     }
 
+    /// Takes a line that is the name of a command.
+    fn plain_command(&mut self) -> Piece {
+        let (line, length) = (self.line + 1, self.line_at(0).len());
+        let text = self.line_at(0).trim().trim_end_matches(';').trim_end().to_ascii_lowercase();
+        self.advance(length);
+        Piece::Command { text, line, inside: false }
+    }
+
     fn line_at(&self, at: usize) -> &str {
         let rest = self.rest().get(at..).unwrap_or_default();
         rest.split('\n').next().unwrap_or_default()
@@ -336,6 +347,12 @@ fn count_lines(text: &str) -> u64 {
     text.matches('\n').count() as u64
 }
 
+/// A line that is nothing but `exit`, `quit` or `help`: no statement begins so, and everybody types it once.
+fn is_plain_command(line: &str) -> bool {
+    let word = line.trim().trim_end_matches(';').trim_end();
+    ["exit", "quit", "help"].iter().any(|name| word.eq_ignore_ascii_case(name))
+}
+
 /// `.help` and its like, at the start of a line: a dot and a word.
 fn dotted_command(text: &str) -> bool {
     let mut chars = text.chars();
@@ -390,6 +407,19 @@ mod tests {
                 command("watch 2 it's", 1),
                 command("timing on", 2),
                 command("tables", 3)
+            ]
+        );
+    }
+
+    #[test]
+    fn words_of_other_shells_alone_on_a_line_are_commands() {
+        assert_eq!(
+            all("help\nExit ;\nselect\nexit\n;\nquit now;"),
+            [
+                command("help", 1),
+                command("exit", 2),
+                statement("select\nexit", 3, Ending::Semicolon),
+                statement("quit now", 6, Ending::Semicolon)
             ]
         );
     }

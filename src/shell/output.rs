@@ -8,6 +8,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::render::Format;
 use crate::error::{Error, Result};
 use crate::sql::Warehouse;
 
@@ -94,6 +95,11 @@ impl Output {
     /// The file or `|command`.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The format its name says, when it is a file.
+    pub fn format(&self) -> Option<Format> {
+        if self.is_program() { None } else { Format::of_file(&self.name) }
     }
 
     /// Whether it is a program.

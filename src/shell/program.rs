@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tokio::runtime::{Builder, Runtime};
 
-use super::args::{Action, Args, Common, Input, Limit, Memory, Rows};
+use super::args::{Action, Args, Common, Input, Limit, Memory, OnError, Rows};
 use super::conditions::Conditions;
 use super::interrupt::Interrupts;
 use super::language::{Text, told};
@@ -16,7 +16,7 @@ use super::output::Output;
 use super::pager::Paging;
 use super::render::{Expanded, Format};
 use super::report::{describe, eprint};
-use super::state::{CELL_WIDTH, ROW_CAP, Settings, Shell};
+use super::state::{NULL, ROW_CAP, Settings, Shell};
 use super::terminal::Terminal;
 use super::{demo, exit, repl};
 use crate::error::{Error, ErrorKind, Result, keep_caught_panics_quiet};
@@ -87,7 +87,7 @@ fn run(args: Args, threads: &Threads) -> Result<u8> {
         Some(Action::Test(suites)) => threads.clock.block_on(test(&common, &suites, threads)),
         Some(Action::Counts { table, condition }) => {
             let line = format!("\\counts {table} {}", condition.join(" "));
-            scripted(&common, vec![Input::Text(line)], threads)
+            scripted(&common, vec![Input::Own(line)], threads)
         }
         Some(Action::Demo { dir }) => {
             let folder = dir.unwrap_or_else(demo::default_folder);
@@ -99,7 +99,7 @@ fn run(args: Args, threads: &Threads) -> Result<u8> {
                 interactive(&common, Some(demo::WELCOME), threads)
             } else if inputs.is_empty() {
                 common.format.get_or_insert(Format::Table);
-                scripted(&common, vec![Input::Text("\\tour".to_string())], threads)
+                scripted(&common, vec![Input::Own("\\tour".to_string())], threads)
             } else {
                 scripted(&common, inputs, threads)
             }
@@ -164,8 +164,9 @@ pub(super) async fn open(common: &Common, threads: &Threads, interactive: bool) 
         interactive,
         settings: Settings {
             format,
+            format_chosen: common.format.is_some(),
             expanded: Expanded::Auto,
-            null: common.null.clone().unwrap_or_else(|| "NULL".to_string()),
+            null: common.null.clone().unwrap_or_else(|| NULL.to_string()),
             timing: interactive || common.timing,
             paging: if common.no_pager { Paging::Off } else { Paging::Auto },
             rows: match common.rows {
@@ -173,7 +174,7 @@ pub(super) async fn open(common: &Common, threads: &Threads, interactive: bool) 
                 Some(Rows::All) => None,
                 Some(Rows::Some(rows)) => Some(rows),
             },
-            cell_width: common.cell_width.unwrap_or(CELL_WIDTH),
+            cell_width: common.cell_width,
             ascii: common.ascii,
             quiet: common.quiet,
             autopin: common.autopin,
@@ -191,6 +192,7 @@ pub(super) async fn open(common: &Common, threads: &Threads, interactive: bool) 
         hidden_rows: false,
         lost: LostPins::default(),
         last_error: None,
+        errors: 0,
         spool: None,
         workers: threads.workers.handle().clone(),
         interrupts: Interrupts::listen(!interactive),
@@ -220,11 +222,15 @@ fn scripted(common: &Common, inputs: Vec<Input>, threads: &Threads) -> Result<u8
         for input in &inputs {
             if let Input::File(path) = input
                 && path != "-"
-                && !Path::new(path).exists()
+                && !Path::new(path).is_file()
             {
-                return Err(Error::not_found("there is no such file")
-                    .with_code("FileNotFound")
-                    .with_context("file", path));
+                // pipes and devices are read as files are
+                let what = match Path::new(path) {
+                    folder if folder.is_dir() => "it is a folder, not a file",
+                    other if other.exists() => continue,
+                    _ => "there is no such file",
+                };
+                return Err(Error::not_found(what).with_code("FileNotFound").with_context("file", path));
             }
         }
         let mut shell = match open(common, threads, false).await {
@@ -240,6 +246,8 @@ fn scripted(common: &Common, inputs: Vec<Input>, threads: &Threads) -> Result<u8
                     let name = if several { format!("-c {texts}") } else { "-c".to_string() };
                     shell.run_text(&text, &name).await;
                 }
+                // what no one wrote into a script has no place in one
+                Input::Own(line) => shell.run_text(&line, "").await,
                 Input::File(path) if path == "-" => {
                     shell.run_lines(std::io::BufReader::new(std::io::stdin()), "standard input").await;
                 }
@@ -317,14 +325,17 @@ async fn rc(shell: &mut Shell, common: &Common) {
     if chosen.is_none() && !file.is_file() {
         return;
     }
+    // settings stand alone: one that fails is told and keeps none of the others back
+    let on_error = std::mem::replace(&mut shell.on_error, OnError::Continue);
     if let Err(error) = shell.run_file(&file).await {
         shell.fail(&error, None);
     }
+    shell.on_error = on_error;
 }
 
 #[cfg(feature = "slt")]
 async fn test(common: &Common, suites: &super::args::Suites, threads: &Threads) -> Result<u8> {
-    use super::suites::{Options, complete_file, files, run_files};
+    use super::suites::{Options, complete_file, files, needs_warehouse, run_files};
     use std::io::Write as _;
 
     let store_options: BTreeMap<String, String> = common.options.iter().cloned().collect();
@@ -351,6 +362,15 @@ async fn test(common: &Common, suites: &super::args::Suites, threads: &Threads) 
         workers: Some(threads.workers.handle().clone()),
     };
     let files = files(&suites.paths)?;
+    if options.warehouse.is_none()
+        && let Some(file) = files.iter().find(|file| needs_warehouse(file))
+    {
+        let error = named_warehouse(common).err().unwrap_or_else(|| Error::internal("a warehouse is named"));
+        let error = error.with_context("file", file.display()).with_hint(
+            "give a path or URL with -w or LAKEPIN_WAREHOUSE, or begin the file with a statement \\connect URL",
+        );
+        return Ok(not_opened(&error, common));
+    }
     let mut left = 0;
     if suites.complete {
         for file in &files {

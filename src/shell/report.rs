@@ -99,7 +99,7 @@ fn caret(line: &str, at: usize) -> String {
 
 /// Everything known about an error: its causes too.
 pub fn verbose(error: &Error) -> String {
-    let mut out = format!("{:?} error[{}]: {}\n", error.kind(), error.code(), error.message());
+    let mut out = format!("error[{}]: {}\n  kind: {:?}\n", error.code(), message(error), error.kind());
     for (name, value) in error.context() {
         let _ = writeln!(out, "  {name}: {}", escaped(value));
     }
@@ -171,6 +171,12 @@ mod tests {
         assert_eq!(lines[0], "error[Invalid] line 1:501: x");
         assert!(lines[1].starts_with("  …y") && lines[1].ends_with("y…"));
         assert_eq!(lines[2].find('^'), Some(2 + 1 + 40));
+    }
+
+    #[test]
+    fn all_that_is_known_begins_as_the_error_did() {
+        let error = Error::corrupt("bad").with_code("Torn").with_context("file", "a");
+        assert_eq!(verbose(&error), "error[Torn]: bad\n  kind: Corrupt\n  file: a\n");
     }
 
     #[test]

@@ -8,6 +8,8 @@ use super::execute::Show;
 use super::exit;
 use super::input::{Ending, Input, Piece};
 use super::interrupt::Running;
+use super::language::told;
+use super::pager::notice_mark;
 use super::report::{Source, describe, eprint, verbose};
 use super::state::Shell;
 use super::variables::replaced;
@@ -30,11 +32,15 @@ impl Shell {
                 Error::invalid(format!("files include files {DEPTH} deep")).with_context("file", path.display())
             );
         }
-        let file = std::fs::File::open(path).map_err(|e| {
-            Error::not_found(format!("cannot read the file: {e}"))
+        let unread = |why: String| {
+            Error::not_found(format!("cannot read the file: {why}"))
                 .with_code("FileNotFound")
                 .with_context("file", path.display())
-        })?;
+        };
+        if path.is_dir() {
+            return Err(unread("it is a folder".to_string()));
+        }
+        let file = std::fs::File::open(path).map_err(|e| unread(e.to_string()))?;
         self.depth += 1;
         self.run_lines(std::io::BufReader::new(file), &path.display().to_string()).await;
         self.depth -= 1;
@@ -81,19 +87,39 @@ impl Shell {
             };
             input.push(line.trim_end_matches('\r'));
             while let Some(piece) = input.next() {
-                self.piece(piece, name, &mut number).await;
-                if self.ends(running) {
+                if !self.goes_on_after(piece, name, &mut number, running).await {
                     return false;
                 }
             }
         }
         while let Some(piece) = input.finish() {
-            self.piece(piece, name, &mut number).await;
-            if self.ends(running) {
+            if !self.goes_on_after(piece, name, &mut number, running).await {
                 return false;
             }
         }
         true
+    }
+
+    /// Runs a piece of a text; whether what follows it may run.
+    async fn goes_on_after(&mut self, piece: Piece, name: &str, number: &mut u64, running: Option<&Running>) -> bool {
+        let before = self.errors;
+        self.piece(piece, name, number).await;
+        if self.ends(running) {
+            return false;
+        }
+        // at the prompt an error ends the file and those around it, not the shell
+        let stops = self.interactive && self.on_error == OnError::Stop && self.errors > before;
+        if stops {
+            let language = self.settings.language;
+            let text = told!(
+                language,
+                "the rest of {name} did not run: there was an error (--on-error continue goes on)",
+                "{name} 其余部分没有执行：有错误（--on-error continue 可继续）",
+                name = name
+            );
+            eprint(&format!("{}{text}\n", notice_mark(language)));
+        }
+        !stops
     }
 
     /// Whether nothing more of a text may run.
@@ -118,7 +144,7 @@ impl Shell {
                     return;
                 }
                 let outcome = match &statement.ending {
-                    Ending::Semicolon | Ending::End => self.statement(&statement.text, Show::default()).await,
+                    Ending::Semicolon | Ending::End => self.typed(&statement.text, Show::default()).await,
                     Ending::Command(command) => self.ended_by(&statement.text, command).await,
                 };
                 (outcome, source)
@@ -147,6 +173,7 @@ impl Shell {
         let color = self.terminal.color && self.terminal.errors;
         eprint(&describe(error, source, color, self.settings.language));
         self.last_error = Some(verbose(error));
+        self.errors += 1;
         if let Some(output) = &mut self.output {
             output.note_failure();
         }

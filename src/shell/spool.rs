@@ -35,6 +35,11 @@ impl Spool {
         }
     }
 
+    /// Rows the table showed before its gap.
+    pub fn shown(&self) -> u64 {
+        self.shown
+    }
+
     /// Rows of the result.
     pub fn total(&self) -> u64 {
         self.total

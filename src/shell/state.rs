@@ -23,6 +23,9 @@ use crate::sql::{Session, SessionConfig, Warehouse};
 /// Rows of a table on a terminal: the first twenty and the last twenty.
 pub const ROW_CAP: usize = 40;
 
+/// What stands for NULL when nothing else was said.
+pub const NULL: &str = "NULL";
+
 /// Cells after which a cell of a table is cut.
 pub const CELL_WIDTH: usize = 60;
 
@@ -31,6 +34,8 @@ pub const CELL_WIDTH: usize = 60;
 pub struct Settings {
     /// Format of results.
     pub format: Format,
+    /// Whether somebody chose it: else the name of a file says its own.
+    pub format_chosen: bool,
     /// Records or a grid.
     pub expanded: Expanded,
     /// What stands for NULL in tables.
@@ -41,8 +46,8 @@ pub struct Settings {
     pub paging: Paging,
     /// Rows of a table on a terminal; None: all.
     pub rows: Option<usize>,
-    /// Cells after which a cell of a table is cut, 0 for never.
-    pub cell_width: usize,
+    /// Cells after which a cell of a table is cut, 0 for never; None: [`CELL_WIDTH`] on a terminal. Files hold whole values.
+    pub cell_width: Option<usize>,
     /// Borders of ASCII.
     pub ascii: bool,
     /// Neither pins nor notices nor row counts.
@@ -91,6 +96,8 @@ pub struct Shell {
     pub lost: LostPins,
     /// The last error with its causes.
     pub last_error: Option<String>,
+    /// Errors told so far.
+    pub errors: u64,
     /// Rows that were not shown.
     pub spool: Option<Spool>,
     /// Where statements run: other threads than those that hear Ctrl-C and the clock.
@@ -121,7 +128,7 @@ impl Shell {
             zone: self.session.time_zone().parse().ok(),
             color: self.terminal.color && self.terminal.output,
             ascii: self.settings.ascii,
-            cell_width: self.settings.cell_width,
+            cell_width: self.settings.cell_width.unwrap_or(CELL_WIDTH),
             decimals: self.settings.decimals,
         }
     }

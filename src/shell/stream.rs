@@ -23,10 +23,10 @@ use super::output::Output;
 use super::pager::PagedOutput;
 use super::progress::Stage;
 use super::render::width::{grouped, wrapped};
-use super::render::{Format, Limits, Style, renderer};
+use super::render::{Expanded, Format, Limits, Style, renderer};
 use super::report::eprint;
 use super::spool::Spool;
-use super::state::Shell;
+use super::state::{CELL_WIDTH, Shell};
 use crate::error::{Error, Result};
 
 /// Where one answer goes.
@@ -71,9 +71,19 @@ impl Sink {
 }
 
 impl Shell {
+    /// The format of an answer: records where it was asked for them, what the name of a file says unless another was
+    /// chosen.
+    pub(super) fn format_for(&self, output: Option<&Output>, show: &Show) -> Format {
+        let named = output.and_then(Output::format).filter(|_| !self.settings.format_chosen);
+        let format = named.unwrap_or(self.settings.format);
+        match show.expanded {
+            Some(Expanded::On) if !format.is_binary() => Format::Vertical,
+            _ => format,
+        }
+    }
+
     /// Where the next answer goes.
     pub(super) fn sink(&mut self, show: &Show) -> Result<Sink> {
-        let format = self.settings.format;
         let sink = if let Some(once) = self.once.take() {
             Sink::Once(once)
         } else if let Some(output) = self.output.take() {
@@ -84,6 +94,7 @@ impl Shell {
                 _ => Sink::Plain(io::BufWriter::new(io::stdout())),
             }
         };
+        let format = self.format_for(sink.output(), show);
         if !format.is_binary() {
             return Ok(sink);
         }
@@ -158,7 +169,7 @@ impl Shell {
         clock: &Clock,
     ) -> Result<Option<Closing>> {
         let to_file = sink.output().is_some();
-        let format = self.settings.format;
+        let format = self.format_for(sink.output(), show);
         let language = self.settings.language;
         let size = if to_file { None } else { self.terminal.size() };
         let may_cap = matches!(format, Format::Table | Format::Vertical) && show.cap && self.interactive;
@@ -171,8 +182,15 @@ impl Shell {
             width: size.map(|(columns, _)| columns),
             expanded: show.expanded.unwrap_or(self.settings.expanded),
             shrink: show.shrink,
+            first: show.first,
         };
-        let style = Style { color: self.style().color && !to_file, ..self.style() };
+        // only a screen has no room for what is long
+        let cell_width = match self.settings.cell_width {
+            _ if show.whole || to_file => 0,
+            Some(chosen) => chosen,
+            None => size.map_or(0, |_| CELL_WIDTH),
+        };
+        let style = Style { color: self.style().color && !to_file, cell_width, ..self.style() };
         let mut render = renderer(format, &answer.schema, &style, limits);
         let mut spool = cap.map(|cap| Spool::new(Arc::clone(&answer.schema), cap as u64 / 2));
         let mut closing = Closing::of(&answer, self.settings.timing && show.footer);
@@ -267,7 +285,9 @@ impl Shell {
                 let line = closing.line(language, self.session.warehouse().requests());
                 lines.push(self.terminal.size().map_or(line.clone(), |(columns, _)| wrapped(&line, columns)));
             }
-            lines.extend(self.notes(&closing.pins, &closing.notices));
+            if show.notes {
+                lines.extend(self.notes(&closing.pins, &closing.notices));
+            }
         }
         lines.into_iter().map(|line| line + "\n").collect()
     }

@@ -102,6 +102,16 @@ pub fn unquoted(word: &str) -> String {
     word.to_string()
 }
 
+/// The file a word names: without the quotes of a name, `~` at its beginning being the user's folder.
+pub fn file_name(word: &str) -> String {
+    let name = unquoted(word);
+    let rest = name.strip_prefix('~').filter(|rest| rest.is_empty() || rest.starts_with('/'));
+    match rest.zip(dirs::home_dir()) {
+        Some((rest, home)) => format!("{}{rest}", home.display()),
+        None => name,
+    }
+}
+
 /// The rest of a line without the semicolon that habit puts behind a command. One that a program is given stays, and so
 /// does one in quotes.
 pub fn without_semicolon(rest: &str) -> &str {
@@ -131,6 +141,19 @@ mod tests {
         }
         assert_eq!(unquoted("`a`"), "a");
         assert_eq!(unquoted("\"a\"\"b\""), "a\"b");
+    }
+
+    #[test]
+    fn folder_of_the_user_stands_for_its_sign() {
+        let home = dirs::home_dir().unwrap().display().to_string();
+        for (word, expected) in [
+            ("~/a b.csv", format!("{home}/a b.csv")),
+            ("\"~\"", home.clone()),
+            ("~other/x", "~other/x".to_string()),
+            ("a~", "a~".to_string()),
+        ] {
+            assert_eq!(file_name(word), expected);
+        }
     }
 
     #[test]

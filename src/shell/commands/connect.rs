@@ -2,7 +2,7 @@
 
 use futures::future::{FutureExt, LocalBoxFuture};
 
-use super::{Argument, Call, Command, Task, unquoted, usage};
+use super::{Argument, Call, Command, Task, file_name, usage};
 use crate::error::Result;
 use crate::shell::language::{Text, both};
 use crate::shell::state::Shell;
@@ -24,7 +24,7 @@ pub const CONNECT: Command = Command {
 fn run(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
     async move {
         match call.words(&shell.variables)?.as_slice() {
-            [url] => shell.connect(&unquoted(url)).await,
+            [url] => shell.connect(&file_name(url)).await,
             _ => Err(usage("write \\connect warehouse")),
         }
     }

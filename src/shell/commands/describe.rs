@@ -29,8 +29,11 @@ fn run(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
             [] => shell.statement("SHOW TABLES", Show::LISTING).await,
             [table] => {
                 let table = table.trim_end_matches(';');
-                shell.statement(&format!("DESCRIBE {table}"), Show::LISTING).await?;
-                if call.name == "d+" {
+                let more = call.name == "d+";
+                // what follows reads the same and says so
+                let show = Show { notes: !more, ..Show::LISTING };
+                shell.statement(&format!("DESCRIBE {table}"), show).await?;
+                if more {
                     shell.statement(&format!("SHOW CREATE TABLE {table}"), Show::LISTING).await?;
                 }
                 Ok(())

@@ -33,9 +33,8 @@ fn run(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
             ("", call)
         };
         let sql = query_or_last(shell, &call)?;
-        let keep = shell.last_query.clone();
         let done = shell.statement(&format!("EXPLAIN {analyze}{sql}"), Show { cap: false, ..Show::default() }).await;
-        shell.last_query = keep.or(Some(sql));
+        shell.last_query.get_or_insert(sql);
         done
     }
     .boxed_local()

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use futures::future::{FutureExt, LocalBoxFuture};
 
-use super::{Argument, Call, Command, Task, unquoted, usage};
+use super::{Argument, Call, Command, Task, file_name, usage};
 use crate::error::Result;
 use crate::shell::language::{Text, both};
 use crate::shell::state::Shell;
@@ -23,7 +23,7 @@ pub const INCLUDE: Command = Command {
 fn run(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
     async move {
         match call.words(&shell.variables)?.as_slice() {
-            [file] => shell.run_file(&PathBuf::from(unquoted(file))).await,
+            [file] => shell.run_file(&PathBuf::from(file_name(file))).await,
             _ => Err(usage("write \\i file")),
         }
     }

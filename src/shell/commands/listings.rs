@@ -7,7 +7,7 @@ use futures::future::{FutureExt, LocalBoxFuture};
 use super::{Argument, Call, Command, Task, unquoted, usage};
 use crate::error::{Error, Result};
 use crate::shell::execute::Show;
-use crate::shell::language::{Text, both};
+use crate::shell::language::{Text, both, told};
 use crate::shell::names::{quoted_name, system_table};
 use crate::shell::state::Shell;
 use crate::shell::variables::quoted;
@@ -42,9 +42,10 @@ pub const COMMANDS: &[&Command] = &[
         "库里的表",
         |shell, call| {
             async move {
-                let sql = match call.words(&shell.variables)?.first() {
-                    Some(database) => format!("SHOW TABLES IN {}", quoted_name(&unquoted(database))),
-                    None => "SHOW TABLES".to_string(),
+                let sql = match call.words(&shell.variables)?.as_slice() {
+                    [database] => format!("SHOW TABLES IN {}", quoted_name(&unquoted(database))),
+                    [] => "SHOW TABLES".to_string(),
+                    _ => return Err(usage("write \\dt [database]")),
                 };
                 shell.statement(&sql, Show::LISTING).await
             }
@@ -79,7 +80,12 @@ pub const COMMANDS: &[&Command] = &[
                  schema_id AS schema",
                 wall_clock("watermark", &shell.session.time_zone())
             );
-            system(shell, call, "snapshots", columns, "id")
+            async move {
+                system(shell, call, "snapshots", columns, "id").await?;
+                let (language, zone) = (shell.settings.language, shell.session.time_zone());
+                shell.say(&[told!(language, "times are those of {zone}", "时间按 {zone}", zone = zone)])
+            }
+            .boxed_local()
         }
     ),
     listing!(
@@ -164,7 +170,8 @@ pub const COMMANDS: &[&Command] = &[
                 }
                 let filter = id.map(|id| format!(" WHERE schema_id = {id}")).unwrap_or_default();
                 let sql = format!("SELECT * FROM {}{filter} ORDER BY schema_id", system_table(table, "schemas")?);
-                shell.statement(&sql, Show::LISTING).await
+                // half a list of fields says nothing of the others
+                shell.statement(&sql, Show { whole: true, shrink: false, ..Show::LISTING }).await
             }
             .boxed_local()
         }

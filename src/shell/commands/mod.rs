@@ -33,8 +33,10 @@ use super::state::Shell;
 use super::variables::Variables;
 use crate::error::{Error, Result};
 
-pub use arguments::unquoted;
-use arguments::{without_semicolon, words};
+use arguments::{file_name, without_semicolon};
+pub use arguments::{unquoted, words};
+#[cfg(feature = "slt")]
+pub use pin::{pin_statement, unpin_statements};
 
 /// What a command is for; `\?` groups by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -158,13 +160,18 @@ pub async fn run(shell: &mut Shell, line: &str) -> Result<()> {
     let line = line.trim();
     let end = line.find(|c: char| c.is_whitespace() || c == ';').unwrap_or(line.len());
     let (name, rest) = line.split_at(end);
-    let Some(command) = find(name) else { return Err(unknown(name)) };
-    if !shell.conditions.active() && !condition::is_condition(command) {
+    let found = find(name);
+    // where nothing runs, nothing needs to be known but where that ends
+    if !shell.conditions.active() && !found.is_some_and(condition::is_condition) {
         return Ok(());
     }
+    let Some(command) = found else { return Err(unknown(name)) };
     // what is echoed is text
     let rest = if command.names == echo::ECHO.names { rest.trim() } else { without_semicolon(rest) };
     let follows = rest.contains(';');
+    if command.usage.is_empty() && !rest.is_empty() && !condition::is_condition(command) {
+        return Err(usage(format!("\\{name} stands alone: {rest:?} is too much")));
+    }
     let call = Call { name: name.to_string(), rest: rest.to_string() };
     (command.run)(shell, call).await.map_err(|error| match error.hint() {
         None if follows && error.code() == "Usage" => {

@@ -34,7 +34,8 @@ fn run(shell: &mut Shell, _: Call) -> LocalBoxFuture<'_, Result<()>> {
                 n = missing
             ));
         }
-        let done = shell.present(answer, Show { cap: false, ..Show::default() }).await;
+        let first = spool.shown() + 1;
+        let done = shell.present(answer, Show { cap: false, first, ..Show::default() }).await;
         shell.spool = Some(spool);
         done
     }

@@ -2,7 +2,7 @@
 
 use futures::future::{FutureExt, LocalBoxFuture};
 
-use super::{Argument, Call, Command, Task, unquoted, usage};
+use super::{Argument, Call, Command, Task, file_name, usage};
 use crate::error::Result;
 use crate::shell::language::{both, told};
 use crate::shell::output::Output;
@@ -19,8 +19,10 @@ pub const COMMANDS: &[&Command] = &[
             "结果写到文件或程序；不带参数：回到屏幕，文件此时得名",
         ),
         detail: both(
-            "\\o orders.csv\n\\o |grep P0091\nwhat fails leaves the file again, unless --keep-partial",
-            "\\o orders.csv\n\\o |grep P0091\n失败的结果不留在文件里，除非 --keep-partial",
+            "\\o orders.csv\n\\o |grep P0091\nthe name says the format (csv, tsv, json, ndjson, md, arrow, parquet) unless one was chosen\n\
+             what fails leaves the file again, unless --keep-partial",
+            "\\o orders.csv\n\\o |grep P0091\n没有选过格式时按文件名（csv、tsv、json、ndjson、md、arrow、parquet）决定\n\
+             失败的结果不留在文件里，除非 --keep-partial",
         ),
         argument: Argument::File,
         run: standing,
@@ -31,8 +33,8 @@ pub const COMMANDS: &[&Command] = &[
         task: Task::Display,
         about: both("write the next result to a file or program", "下一个结果写到文件或程序"),
         detail: both(
-            "\\format csv\n\\once orders.csv\nselect * from orders;\n\\once |sort -t, -k2\nselect * from orders;",
-            "\\format csv\n\\once orders.csv\nselect * from orders;\n\\once |sort -t, -k2\nselect * from orders;",
+            "\\once orders.csv\nselect * from orders;\n\\format csv\n\\once |sort -t, -k2\nselect * from orders;",
+            "\\once orders.csv\nselect * from orders;\n\\format csv\n\\once |sort -t, -k2\nselect * from orders;",
         ),
         argument: Argument::File,
         run: once,
@@ -46,7 +48,7 @@ pub fn open(shell: &Shell, line: &str) -> Result<Output> {
         return Output::open(line, keep_partial, warehouse);
     }
     match super::words(line, &shell.variables)?.as_slice() {
-        [file] => Output::open(&unquoted(file), keep_partial, warehouse),
+        [file] => Output::open(&file_name(file), keep_partial, warehouse),
         _ => Err(usage("name one file, quoted when it holds spaces, or write |program")),
     }
 }

@@ -6,7 +6,8 @@ use super::listings::literal;
 use super::{Argument, Call, Command, Task, usage};
 use crate::error::Result;
 use crate::shell::execute::Show;
-use crate::shell::language::{Text, both};
+use crate::shell::language::{Text, both, told};
+use crate::shell::render::width::escaped;
 use crate::shell::state::Shell;
 
 const DETAIL: Text = both(
@@ -55,7 +56,7 @@ pub const COMMANDS: &[&Command] = &[
         about: both("pins of the session and whether they are kept", "会话固定了哪些快照，是否仍保留"),
         detail: Text::NONE,
         argument: Argument::None,
-        run: |shell, _| async move { shell.statement("SHOW PINS", Show::LISTING).await }.boxed_local(),
+        run: pins,
     },
 ];
 
@@ -63,12 +64,12 @@ pub const COMMANDS: &[&Command] = &[
 fn selector(words: &[String]) -> Result<(&'static str, String)> {
     let first = words.first().map(String::as_str).unwrap_or_default();
     let rest = words.get(1..).unwrap_or_default().join(" ");
-    let (kind, value) = match first.split_once(':') {
+    let (kind, value, whole) = match first.split_once(':') {
         // a time of day has colons too
         Some((kind, value)) if !kind.is_empty() && kind.chars().all(|c| c.is_ascii_alphabetic()) => {
-            (kind, [value, &rest].join(" ").trim().to_string())
+            (kind, [value, &rest].join(" ").trim().to_string(), 1)
         }
-        _ => (first.trim_start_matches('-'), rest.clone()),
+        _ => (first.trim_start_matches('-'), rest.clone(), 2),
     };
     let commit = |value: &str| match value.rsplit_once(':') {
         Some((user, identifier)) if identifier.parse::<i64>().is_ok() => {
@@ -79,7 +80,7 @@ fn selector(words: &[String]) -> Result<(&'static str, String)> {
     // a time or watermark is milliseconds when it is a number
     let moment = |value: &str| if value.parse::<i64>().is_ok() { value.to_string() } else { literal(value) };
     match kind.to_ascii_lowercase().as_str() {
-        "tag" if !value.is_empty() => Ok(("AT", format!("TAG => {}", literal(&value)))),
+        "tag" if !value.is_empty() && words.len() == whole => Ok(("AT", format!("TAG => {}", literal(&value)))),
         "ts" | "timestamp" | "time" if !value.is_empty() => Ok(("AT", format!("TIMESTAMP => {}", literal(&value)))),
         "wm" | "watermark" if !value.is_empty() => Ok(("AT", format!("WATERMARK => {}", moment(&value)))),
         "commit" => Ok(("AT", commit(&value)?)),
@@ -89,60 +90,97 @@ fn selector(words: &[String]) -> Result<(&'static str, String)> {
         }
         _ => {
             let all = words.join(" ");
-            if all.is_empty() {
-                Err(usage("say which snapshot: \\? pin"))
-            } else if all.parse::<i64>().is_ok() {
-                Ok(("AT", format!("VERSION => {all}")))
-            } else if all.chars().next().is_some_and(|c| c.is_ascii_digit()) && all.contains('-') {
-                Ok(("AT", format!("TIMESTAMP => {}", literal(&all))))
-            } else {
-                Ok(("AT", format!("VERSION => {}", literal(&all))))
+            match words {
+                [] => Err(usage("say which snapshot: \\? pin")),
+                [id] if id.parse::<i64>().is_ok() => Ok(("AT", format!("VERSION => {id}"))),
+                [day, ..] if day.chars().next().is_some_and(|c| c.is_ascii_digit()) && day.contains('-') => {
+                    Ok(("AT", format!("TIMESTAMP => {}", literal(&all))))
+                }
+                [name] => Ok(("AT", format!("VERSION => {}", literal(name)))),
+                _ => Err(usage(format!("{all:?} is not one snapshot"))
+                    .with_hint("the name of a tag with blanks in it stands in quotes: \\? pin")),
             }
         }
     }
 }
 
+/// The statement of `\pin` and these words.
+pub fn pin_statement(words: &[String]) -> Result<String> {
+    let Some((tables, choice)) = words.split_first() else { return Err(usage("write \\pin table snapshot")) };
+    if let Some(branch) = choice.first().and_then(|word| word.strip_prefix("branch:")) {
+        // pinned under the name of the table, it would still be the main branch that the table's name reads
+        let (name, rest) = (format!("{tables}$branch_{branch}"), choice.get(1..).unwrap_or_default().join(" "));
+        return Err(usage(format!("a branch is a table of its own: read {name}"))
+            .with_hint(format!("write {}", format!("\\pin {name} {rest}").trim_end())));
+    }
+    let tables: Vec<&str> = tables.split(',').filter(|t| !t.is_empty()).collect();
+    let latest = choice.is_empty() || choice.len() == 1 && choice.iter().all(|w| w.eq_ignore_ascii_case("latest"));
+    let clause = if latest {
+        String::new()
+    } else {
+        let (word, selector) = selector(choice)?;
+        format!(" {word} ({selector})")
+    };
+    // one statement: all or none
+    let several = if tables.len() > 1 { "S" } else { "" };
+    Ok(format!("PIN TABLE{several} {}{clause}", tables.join(", ")))
+}
+
+/// The statements of `\unpin` and these words.
+pub fn unpin_statements(words: &[String]) -> Result<Vec<String>> {
+    match words {
+        // what is easily typed by mistake ends no pin
+        [] => Err(usage("write \\unpin table, or \\unpin all")),
+        [all] if all.eq_ignore_ascii_case("all") => Ok(vec!["UNPIN ALL".to_string()]),
+        tables => Ok(tables.iter().map(|table| format!("UNPIN TABLE {table}")).collect()),
+    }
+}
+
 fn pin(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
     async move {
-        let words = call.words(&shell.variables)?;
-        let Some((tables, choice)) = words.split_first() else {
-            return Err(usage("write \\pin table snapshot"));
-        };
-        if let Some(branch) = choice.first().and_then(|word| word.strip_prefix("branch:")) {
-            // pinned under the name of the table, it would still be the main branch that the table's name reads
-            let (name, rest) = (format!("{tables}$branch_{branch}"), choice.get(1..).unwrap_or_default().join(" "));
-            return Err(usage(format!("a branch is a table of its own: read {name}"))
-                .with_hint(format!("write {}", format!("\\pin {name} {rest}").trim_end())));
+        let statement = pin_statement(&call.words(&shell.variables)?)?;
+        shell.statement(&statement, Show::default()).await
+    }
+    .boxed_local()
+}
+
+fn pins(shell: &mut Shell, _: Call) -> LocalBoxFuture<'_, Result<()>> {
+    async move {
+        let (choices, language) = (shell.session.session_choices(), shell.settings.language);
+        // names of columns alone tell a reader nothing, but a program that there is no row
+        if !shell.session.session_pins().is_empty() || shell.settings.format.is_data() {
+            shell.statement("SHOW PINS", Show::LISTING).await?;
+        } else if choices.is_empty() {
+            shell.say(&[told!(
+                language,
+                "no table is pinned: each is read at its latest snapshot",
+                "没有固定：各表都读最新快照"
+            )])?;
         }
-        let tables: Vec<&str> = tables.split(',').filter(|t| !t.is_empty()).collect();
-        let latest = choice.is_empty() || choice.len() == 1 && choice.iter().all(|w| w.eq_ignore_ascii_case("latest"));
-        let clause = if latest {
-            String::new()
-        } else {
-            let (word, selector) = selector(choice)?;
-            format!(" {word} ({selector})")
-        };
-        // one statement: all or none
-        let several = if tables.len() > 1 { "S" } else { "" };
-        shell.statement(&format!("PIN TABLE{several} {}{clause}", tables.join(", ")), Show::default()).await?;
-        Ok(())
+        let lines: Vec<String> = choices
+            .iter()
+            .map(|choice| {
+                let (name, value) = (choice.name(), escaped(&choice.value));
+                told!(
+                    language,
+                    "SET '{name}' = '{value}' chooses too; RESET '{name}' ends that",
+                    "SET '{name}' = '{value}' 也在起作用；RESET '{name}' 取消",
+                    name = name,
+                    value = value
+                )
+            })
+            .collect();
+        shell.say(&lines)
     }
     .boxed_local()
 }
 
 fn unpin(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
     async move {
-        let words = call.words(&shell.variables)?;
-        match words.as_slice() {
-            [] => shell.statement("UNPIN ALL", Show::default()).await,
-            [all] if all.eq_ignore_ascii_case("all") => shell.statement("UNPIN ALL", Show::default()).await,
-            tables => {
-                for table in tables {
-                    shell.statement(&format!("UNPIN TABLE {table}"), Show::default()).await?;
-                }
-                Ok(())
-            }
+        for statement in unpin_statements(&call.words(&shell.variables)?)? {
+            shell.statement(&statement, Show::default()).await?;
         }
+        Ok(())
     }
     .boxed_local()
 }
@@ -170,6 +208,12 @@ mod tests {
             let (word, clause) = selector(&words).unwrap();
             assert_eq!(format!("{word} {clause}"), *expected);
         }
+        for words in [vec!["3", "extra"], vec!["tag", "eod", "extra"], vec!["tag:eod", "extra"], vec!["v", "3", "x"]] {
+            let words: Vec<String> = words.iter().map(ToString::to_string).collect();
+            assert_eq!(selector(&words).unwrap_err().code(), "Usage", "{words:?}");
+        }
+        assert_eq!(selector(&["end of day".into()]).unwrap(), ("AT", "VERSION => 'end of day'".to_string()));
+        assert!(unpin_statements(&[]).is_err());
         assert!(selector(&[]).is_err());
         assert!(selector(&["commit".into(), "x".into()]).is_err());
     }

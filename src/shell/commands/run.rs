@@ -28,7 +28,7 @@ pub const COMMANDS: &[&Command] = &[
         names: &["gx", "G"],
         usage: "[file | |program]",
         task: Task::Run,
-        about: both("as \\g, as records", "同 \\g，逐条竖排显示"),
+        about: both("as \\g, as records, whatever the format", "同 \\g，逐条竖排显示，不管格式"),
         detail: same("select * from t limit 1 \\G\nselect * from t; \\gx"),
         argument: Argument::File,
         run: records,

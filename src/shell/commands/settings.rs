@@ -8,9 +8,9 @@ use crate::error::Result;
 use crate::shell::args::duration;
 use crate::shell::language::{Language, Text, both, told};
 use crate::shell::pager::Paging;
-use crate::shell::render::width::bytes;
+use crate::shell::render::width::{bytes, escaped};
 use crate::shell::render::{Decimals, Expanded, Format};
-use crate::shell::state::Shell;
+use crate::shell::state::{CELL_WIDTH, NULL, Shell};
 
 macro_rules! setting {
     ($names:expr, $usage:expr, $argument:expr, $en:expr, $zh:expr, $set:expr) => {
@@ -44,7 +44,18 @@ pub const COMMANDS: &[&Command] = &[
         "竖排记录代替表格",
         expanded
     ),
-    setting!(&["null"], "text", Argument::None, "what stands for NULL in tables", "表格里 NULL 的写法", null),
+    &Command {
+        names: &["null"],
+        usage: "[text | reset]",
+        task: Task::Display,
+        about: both("what stands for NULL in tables", "表格里 NULL 的写法"),
+        detail: both(
+            "\\null -\n\\null ''        nothing at all\n\\null reset     NULL again",
+            "\\null -\n\\null ''        什么也不写\n\\null reset     恢复为 NULL",
+        ),
+        argument: Argument::None,
+        run: null,
+    },
     setting!(
         &["timing"],
         "[on|off]",
@@ -86,8 +97,12 @@ type Set = fn(&mut Shell, &str) -> Result<String>;
 
 fn apply(shell: &mut Shell, call: Call, set: Set) -> LocalBoxFuture<'_, Result<()>> {
     async move {
-        let word = call.words(&shell.variables)?.join(" ");
-        let told = set(shell, &word)?;
+        let words = call.words(&shell.variables)?;
+        let told = match words.as_slice() {
+            [] => set(shell, "")?,
+            [word] => set(shell, word)?,
+            _ => return Err(usage(format!("\\{} takes one word", call.name))),
+        };
         if shell.interactive { shell.say(&[told]) } else { Ok(()) }
     }
     .boxed_local()
@@ -98,6 +113,7 @@ fn format(shell: &mut Shell, word: &str) -> Result<String> {
         let names = Format::names().join(", ");
         shell.settings.format =
             Format::parse(word).ok_or_else(|| usage(format!("there is no format {word:?}: {names}")))?;
+        shell.settings.format_chosen = true;
     }
     let name = shell.settings.format.name();
     Ok(told!(shell.settings.language, "format is {name}", "格式为 {name}", name = name))
@@ -116,16 +132,32 @@ fn expanded(shell: &mut Shell, word: &str) -> Result<String> {
         "auto" => Expanded::Auto,
         "" if shell.settings.expanded == Expanded::On => Expanded::Auto,
         "" => Expanded::On,
-        word if switch(word)? => Expanded::On,
-        _ => Expanded::Off,
+        word => match switch(word) {
+            Ok(true) => Expanded::On,
+            Ok(false) => Expanded::Off,
+            Err(_) => return Err(usage(format!("{word:?} is none of on, off and auto"))),
+        },
     };
     let how = expanded_name(shell.settings.expanded);
     Ok(told!(shell.settings.language, "records are {how}", "竖排为 {how}", how = how))
 }
 
-fn null(shell: &mut Shell, word: &str) -> Result<String> {
-    shell.settings.null = word.to_string();
-    Ok(told!(shell.settings.language, "NULL is shown as '{word}'", "NULL 显示为 '{word}'", word = word))
+fn null(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
+    async move {
+        let words = call.words(&shell.variables)?;
+        match words.as_slice() {
+            // the text of nothing is written '': a bare command must not hide what is NULL
+            [] => {}
+            [word] if matches!(word.as_str(), "reset" | "default") => shell.settings.null = NULL.to_string(),
+            words => shell.settings.null = words.join(" "),
+        }
+        if !shell.interactive && !words.is_empty() {
+            return Ok(());
+        }
+        let null = escaped(&shell.settings.null);
+        shell.say(&[told!(shell.settings.language, "NULL is shown as '{null}'", "NULL 显示为 '{null}'", null = null)])
+    }
+    .boxed_local()
 }
 
 /// On, off, or the other way round.
@@ -205,7 +237,7 @@ fn show(shell: &mut Shell, _: Call) -> LocalBoxFuture<'_, Result<()>> {
             (both("records", "竖排"), expanded_name(settings.expanded).to_string()),
             (both("null", "NULL 写法"), format!("'{}'", settings.null)),
             (both("rows of a table on a terminal", "终端表格行数"), rows),
-            (both("cell width", "单元格宽度"), settings.cell_width.to_string()),
+            (both("cell width", "单元格宽度"), settings.cell_width.unwrap_or(CELL_WIDTH).to_string()),
             (both("ascii", "ASCII 边框"), on_off(settings.ascii).to_string()),
             (both("decimals in json", "JSON 小数"), decimals.to_string()),
             (both("json meta", "JSON 元信息"), on_off(settings.json_meta).to_string()),

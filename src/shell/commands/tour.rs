@@ -2,9 +2,10 @@
 
 use futures::future::{FutureExt, LocalBoxFuture};
 
+use super::listings::literal;
 use super::{Argument, Call, Command, Task};
 use crate::error::Result;
-use crate::shell::demo::TOUR;
+use crate::shell::demo::{TOUR, ZONE};
 use crate::shell::execute::Show;
 use crate::shell::language::{Text, both};
 use crate::shell::state::Shell;
@@ -22,17 +23,29 @@ pub const TOUR_COMMAND: Command = Command {
 
 fn run(shell: &mut Shell, _: Call) -> LocalBoxFuture<'_, Result<()>> {
     async move {
-        for (number, (sentence, statement)) in (1..).zip(TOUR) {
-            let shown: Vec<String> = statement.lines().map(|line| format!("  {line}")).collect();
-            let end = if statement.starts_with('\\') { "" } else { ";" };
-            shell.say(&[format!("\n{number}. {sentence}"), format!("{}{end}", shown.join("\n"))])?;
-            match statement.strip_prefix('\\') {
-                Some(command) => super::run(shell, command).await?,
-                // one text: a pager would cut the story
-                None => shell.statement(statement, Show { page: false, ..Show::default() }).await?,
-            }
-        }
-        Ok(())
+        // the story tells the time of its place, wherever the session is
+        let zone = shell.session.time_zone();
+        set_zone(shell, ZONE).await?;
+        let told = tell(shell).await;
+        set_zone(shell, &zone).await.and(told)
     }
     .boxed_local()
+}
+
+async fn set_zone(shell: &Shell, zone: &str) -> Result<()> {
+    shell.session.run_one(&format!("SET TIME ZONE {}", literal(zone))).await.map(drop)
+}
+
+async fn tell(shell: &mut Shell) -> Result<()> {
+    for (number, (sentence, statement)) in (1..).zip(TOUR) {
+        let shown: Vec<String> = statement.lines().map(|line| format!("  {line}")).collect();
+        let end = if statement.starts_with('\\') { "" } else { ";" };
+        shell.say(&[format!("\n{number}. {sentence}"), format!("{}{end}", shown.join("\n"))])?;
+        match statement.strip_prefix('\\') {
+            Some(command) => super::run(shell, command).await?,
+            // one text: a pager would cut the story
+            None => shell.statement(statement, Show { page: false, ..Show::default() }).await?,
+        }
+    }
+    Ok(())
 }

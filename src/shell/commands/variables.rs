@@ -3,11 +3,11 @@
 use futures::future::{FutureExt, LocalBoxFuture};
 
 use super::{Argument, Call, Command, Task, switch, usage};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::shell::execute::Collected;
 use crate::shell::language::{Text, both, same};
 use crate::shell::render::value::text;
-use crate::shell::state::{CELL_WIDTH, ROW_CAP, Shell};
+use crate::shell::state::{NULL, ROW_CAP, Shell};
 
 /// The three.
 pub const COMMANDS: &[&Command] = &[
@@ -56,10 +56,9 @@ pub const COMMANDS: &[&Command] = &[
 /// Variables that are settings of the shell.
 const SETTINGS: &[&str] = &["autopin", "ascii", "rows", "cell_width"];
 
-fn check_name(name: &str) -> Result<()> {
-    let good = name.chars().next().is_some_and(|c| c.is_alphabetic() || c == '_')
-        && name.chars().all(|c| c.is_alphanumeric() || c == '_');
-    if good { Ok(()) } else { Err(usage(format!("{name:?} cannot be the name of a variable"))) }
+fn is_name(name: &str) -> bool {
+    name.chars().next().is_some_and(|c| c.is_alphabetic() || c == '_')
+        && name.chars().all(|c| c.is_alphanumeric() || c == '_')
 }
 
 fn set(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
@@ -69,7 +68,9 @@ fn set(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
             let lines: Vec<String> = shell.variables.iter().map(|(n, v)| format!("{n} = '{v}'")).collect();
             return shell.say(&lines);
         };
-        check_name(name)?;
+        if !is_name(name) {
+            return Err(usage(format!("{name:?} cannot be the name of a variable")));
+        }
         let value = values.join(" ");
         match name.as_str() {
             "autopin" => shell.settings.autopin = switch(&value)?,
@@ -81,7 +82,7 @@ fn set(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
                 };
             }
             "cell_width" => {
-                shell.settings.cell_width = value.parse().map_err(|_| usage("write \\set cell_width 60"))?;
+                shell.settings.cell_width = Some(value.parse().map_err(|_| usage("write \\set cell_width 60"))?);
             }
             _ => {}
         }
@@ -100,10 +101,11 @@ fn unset(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
                 "autopin" => settings.autopin = false,
                 "ascii" => settings.ascii = false,
                 "rows" => settings.rows = Some(ROW_CAP),
-                "cell_width" => settings.cell_width = CELL_WIDTH,
+                "cell_width" => settings.cell_width = None,
+                "null" => settings.null = NULL.to_string(),
                 _ => {}
             }
-            let is_setting = SETTINGS.contains(&name.as_str());
+            let is_setting = SETTINGS.contains(&name.as_str()) || name == "null";
             if shell.variables.remove(&name).is_none() && !is_setting {
                 return Err(usage(format!("there is no variable {name}")));
             }
@@ -119,11 +121,15 @@ fn gset(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
         let Some(sql) = shell.last_query.clone() else { return Err(usage("which statement?")) };
         let Collected { schema, batches, pins, notices } = shell.collect_sql(&sql, 1).await?;
         let Some(batch) = batches.iter().find(|batch| batch.num_rows() > 0) else {
-            return Err(usage("the statement answers no row"));
+            return Err(Error::invalid("the statement answers no row").with_code("NoRow"));
         };
         for (field, column) in schema.fields().iter().zip(batch.columns()) {
             let name = format!("{prefix}{}", field.name());
-            check_name(&name)?;
+            if !is_name(&name) {
+                return Err(Error::invalid(format!("column {name:?} cannot be the name of a variable"))
+                    .with_code("BadName")
+                    .with_hint(format!("give it one: {} AS n", field.name())));
+            }
             let mut value = String::new();
             if text(column.as_ref(), 0, shell.times(), &mut value).map_err(|e| usage(e.to_string()))? {
                 shell.variables.insert(name, value);

@@ -1,5 +1,6 @@
 //! `\watch`: the last statement again and again, each time on the latest snapshot, with what changed.
 
+use std::num::NonZeroU64;
 use std::time::Duration;
 
 use arrow::array::RecordBatch;
@@ -35,11 +36,13 @@ pub const WATCH: Command = Command {
         "select count(*) from t; \\watch 2\nselect count(*) from t \\watch 1 10\n\
          \\watch 5 --until-change            ends when the answer changes\n\
          \\watch 5 --until 'n > 10'          ends when it is true of a row of the answer\n\
-         \\watch 5 --until 'select …'        ends when that query answers true",
+         \\watch 5 --until 'select …'        ends when that query answers true\n\
+         \\watch 5 60 --until 'n > 10'       fails, exit code 5, when 60 times were not enough",
         "select count(*) from t; \\watch 2\nselect count(*) from t \\watch 1 10\n\
          \\watch 5 --until-change            结果变化时结束\n\
          \\watch 5 --until 'n > 10'          结果中有一行满足时结束\n\
-         \\watch 5 --until 'select …'        该查询为真时结束",
+         \\watch 5 --until 'select …'        该查询为真时结束\n\
+         \\watch 5 60 --until 'n > 10'       60 次仍未满足则失败，退出码 5",
     ),
     argument: Argument::Words(&["--until-change", "--until"]),
     run,
@@ -47,9 +50,23 @@ pub const WATCH: Command = Command {
 
 struct Plan {
     every: Duration,
-    times: Option<u64>,
+    times: Option<NonZeroU64>,
     until_change: bool,
     until: Option<String>,
+}
+
+impl Plan {
+    /// After the last turn: what was waited for and did not come is no success.
+    fn waited(&self, turns: u64) -> Result<()> {
+        let what = match (&self.until, self.until_change) {
+            (Some(until), false) => format!("{until} was not met"),
+            (Some(until), true) => format!("neither did the answer change nor was {until} met"),
+            (None, true) => "the answer did not change".to_string(),
+            (None, false) => return Ok(()),
+        };
+        let times = if turns == 1 { "time" } else { "times" };
+        Err(Error::exhausted(format!("{what}, looked at {turns} {times}")).with_code("NotReached"))
+    }
 }
 
 fn plan(words: &[String]) -> Result<Plan> {
@@ -65,7 +82,8 @@ fn plan(words: &[String]) -> Result<Plan> {
                 numbers += 1;
             }
             word if numbers == 1 => {
-                plan.times = Some(word.parse().map_err(|_| usage(format!("{word:?} is no number of times")))?);
+                let times = word.parse().map_err(|_| usage(format!("{word:?} is no number of times")))?;
+                plan.times = Some(NonZeroU64::new(times).ok_or_else(|| usage("it runs at least once"))?);
                 numbers += 1;
             }
             _ => return Err(usage("write \\watch [seconds] [times]")),
@@ -112,8 +130,11 @@ fn run(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
             shell.present(answer, Show { page: false, footer: false, ..Show::default() }).await?;
             shell.say(&shell.notes(&pins, &notices))?;
             last = Some(cells);
-            if until || plan.until_change && changed || plan.times.is_some_and(|times| turn >= times) {
+            if until || plan.until_change && changed {
                 return Ok(());
+            }
+            if plan.times.is_some_and(|times| turn >= times.get()) {
+                return plan.waited(turn);
             }
             let running = shell.interrupts.running();
             tokio::select! {
@@ -151,8 +172,16 @@ async fn holds(shell: &mut Shell, until: &str, batches: &[RecordBatch]) -> Resul
     if ["select", "with", "values"].iter().any(|word| first.eq_ignore_ascii_case(word)) {
         let batches = shell.collect(until, 1).await?.batches;
         return match cells(shell, &batches)?.as_slice() {
-            [row] if row.len() == 1 => switch(row.first().map(String::as_str).unwrap_or_default()),
-            _ => Err(usage("--until needs a query of one value, true or false, or a condition over the answer")),
+            [row] if row.len() == 1 => {
+                let value = row.first().map(String::as_str).unwrap_or_default();
+                switch(value).map_err(|_| {
+                    Error::invalid(format!("the query of --until answers {value:?}, neither true nor false"))
+                        .with_code("NotOneValue")
+                })
+            }
+            _ => Err(Error::invalid("the query of --until answers more or less than one value")
+                .with_code("NotOneValue")
+                .with_hint("give a query of one value, true or false, or a condition over the answer")),
         };
     }
     // over the answer itself: asking again could meet another snapshot
@@ -260,7 +289,10 @@ mod tests {
     fn words_of_watch() {
         let words: Vec<String> = ["1500ms", "3", "--until", "select true"].iter().map(ToString::to_string).collect();
         let plan = plan(&words).unwrap();
-        assert_eq!((plan.every, plan.times), (Duration::from_millis(1500), Some(3)));
+        assert_eq!((plan.every, plan.times), (Duration::from_millis(1500), NonZeroU64::new(3)));
         assert_eq!(plan.until.as_deref(), Some("select true"));
+        assert_eq!(plan.waited(3).unwrap_err().message(), "select true was not met, looked at 3 times");
+        let zero: Vec<String> = ["1", "0"].iter().map(ToString::to_string).collect();
+        assert_eq!(super::plan(&zero).map(|_| ()).unwrap_err().code(), "Usage");
     }
 }

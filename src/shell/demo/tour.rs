@@ -24,12 +24,12 @@ pub const TOUR: &[(&str, &str)] = &[
     ),
     (
         "Read at ten sharp, the last payments before ten are missing: their commit came three seconds late.",
-        "SELECT count(*) AS payments, max(pay_time) AS last_payment\nFROM dwd_pay_success TIMESTAMP AS OF '2026-04-16 10:00:00'",
+        "SELECT count(*) AS payments, max(pay_time) AS last_payment\nFROM dwd_pay_success TIMESTAMP AS OF '2026-04-16 10:00:00+08:00'",
     ),
     (
         "Read at the watermark of ten, they are there: the watermark says what is complete, the clock does not.",
         "SELECT count(*) AS payments, max(pay_time) AS last_payment\n\
-         FROM dwd_pay_success AT (WATERMARK => TIMESTAMP '2026-04-16 10:00:00')",
+         FROM dwd_pay_success AT (WATERMARK => '2026-04-16 10:00:00+08:00')",
     ),
     (
         "At 10:20 a batch repaired three amounts; one table at two snapshots in one statement shows which.",
@@ -62,7 +62,7 @@ A night of payments, 2026-04-16 (+08:00), in database pay: dwd_pay_success and d
   select dt, count(*), sum(amount) from dwd_pay_success group by dt;
   \\counts dwd_pay_success@v4               where the replayed rows are
   \\pin dwd_pay_success tag:after-repair    read that snapshot from now on; \\unpin all
-  select * from dwd_pay_success timestamp as of '2026-04-16 10:00:00' limit 5;
+  select * from dwd_pay_success timestamp as of '2026-04-16 10:00:00+08:00' limit 5;
   explain files select * from dwd_pay_success where dt = '2026-04-16';
 The whole tour: \\tour. Help: \\?
 ",
@@ -72,7 +72,7 @@ The whole tour: \\tour. Help: \\?
   select dt, count(*), sum(amount) from dwd_pay_success group by dt;
   \\counts dwd_pay_success@v4               重放的行去了哪里
   \\pin dwd_pay_success tag:after-repair    从现在起读这个快照；\\unpin all 取消
-  select * from dwd_pay_success timestamp as of '2026-04-16 10:00:00' limit 5;
+  select * from dwd_pay_success timestamp as of '2026-04-16 10:00:00+08:00' limit 5;
   explain files select * from dwd_pay_success where dt = '2026-04-16';
 完整导览：\\tour。帮助：\\?
 ",

@@ -85,6 +85,17 @@ impl Format {
         Self::from_str(name, true).ok()
     }
 
+    /// The format that the name of a file says.
+    pub fn of_file(name: &str) -> Option<Self> {
+        let extension = std::path::Path::new(name).extension()?.to_str()?.to_ascii_lowercase();
+        match extension.as_str() {
+            "md" => Some(Self::Markdown),
+            "jsonl" => Some(Self::Ndjson),
+            "table" | "vertical" => None,
+            name => Self::parse(name),
+        }
+    }
+
     /// All names.
     pub fn names() -> Vec<String> {
         Self::value_variants().iter().map(|f| f.name()).collect()
@@ -146,6 +157,23 @@ pub fn renderer(format: Format, schema: &SchemaRef, style: &Style, limits: Limit
         Format::Markdown => Box::new(markdown::Markdown::new(schema, style.clone())),
         Format::Arrow => Box::new(arrow::Arrow::new(schema)),
         Format::Parquet => Box::new(parquet::Parquet::new(schema)),
+    }
+}
+
+#[cfg(test)]
+#[test]
+fn names_of_files_say_their_format() {
+    for (name, format) in [
+        ("a/t.csv", Some(Format::Csv)),
+        ("T.JSON", Some(Format::Json)),
+        ("x.jsonl", Some(Format::Ndjson)),
+        ("notes.md", Some(Format::Markdown)),
+        ("p.parquet", Some(Format::Parquet)),
+        ("t.csv.txt", None),
+        ("csv", None),
+        ("a.table", None),
+    ] {
+        assert_eq!(Format::of_file(name), format, "{name}");
     }
 }
 

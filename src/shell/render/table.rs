@@ -38,6 +38,8 @@ pub struct Limits {
     pub expanded: Expanded,
     /// Whether texts may be cut so that a grid fits the terminal.
     pub shrink: bool,
+    /// Number of the first record.
+    pub first: u64,
 }
 
 /// Cells that a column of texts keeps when it is cut.
@@ -46,7 +48,7 @@ const SHRUNK: usize = 12;
 impl Limits {
     /// No limits: not a terminal.
     #[cfg(test)]
-    pub const NONE: Self = Self { rows: None, width: None, expanded: Expanded::Auto, shrink: false };
+    pub const NONE: Self = Self { rows: None, width: None, expanded: Expanded::Auto, shrink: false, first: 1 };
 }
 
 /// One cell, ready to show.
@@ -211,13 +213,13 @@ impl Table {
 
     fn records(&self, out: &mut dyn Write) -> io::Result<()> {
         let records = Records::new(self.names.clone(), self.style.clone());
-        for (row, number) in self.head.iter().zip(1..) {
+        for (row, number) in self.head.iter().zip(self.limits.first..) {
             records.write(number, row, out)?;
         }
         if let Some(gap) = self.gap() {
             writeln!(out, "{gap}")?;
         }
-        let first = self.rows + 1 - self.tail.len() as u64;
+        let first = self.limits.first + self.rows - self.tail.len() as u64;
         for (row, number) in self.tail.iter().zip(first..) {
             records.write(number, row, out)?;
         }
@@ -325,7 +327,7 @@ impl Renderer for Table {
             let row = self.row(batch, row, cell_width)?;
             match &self.flow {
                 Flow::Grid(widths) => self.line(&row, widths, out)?,
-                Flow::Records(records) => records.write(self.rows, &row, out)?,
+                Flow::Records(records) => records.write(self.limits.first + self.rows - 1, &row, out)?,
                 Flow::Measuring => {
                     self.head.push(row);
                     if self.head.len() == MEASURED_ROWS {
@@ -392,7 +394,7 @@ mod tests {
 
     #[test]
     fn capped_table_shows_both_ends_and_counts_the_rest() {
-        let limits = Limits { rows: Some(4), width: Some(80), expanded: Expanded::Auto, shrink: false };
+        let limits = Limits { rows: Some(4), width: Some(80), expanded: Expanded::Auto, shrink: false, first: 1 };
         let text = shown(&[batch(7), batch(3), batch(1)], limits);
         let rows = text.lines().filter(|line| line.starts_with("│ ") && !line.contains("more rows"));
         let ids: Vec<&str> = rows.map(|line| line.split_whitespace().nth(1).unwrap()).collect();
@@ -407,7 +409,8 @@ mod tests {
     #[test]
     fn capped_table_is_aligned() {
         for rows in [2, 4, 5] {
-            let limits = Limits { rows: Some(rows), width: Some(80), expanded: Expanded::Auto, shrink: false };
+            let limits =
+                Limits { rows: Some(rows), width: Some(80), expanded: Expanded::Auto, shrink: false, first: 1 };
             let whole = batch(10_000);
             let text = shown(&[whole.project(&[0]).unwrap(), whole.project(&[0]).unwrap()], limits);
             assert!(text.contains("more rows …"), "{text}");
@@ -418,7 +421,7 @@ mod tests {
 
     #[test]
     fn too_wide_for_the_terminal_becomes_records() {
-        let limits = Limits { rows: Some(40), width: Some(10), expanded: Expanded::Auto, shrink: false };
+        let limits = Limits { rows: Some(40), width: Some(10), expanded: Expanded::Auto, shrink: false, first: 1 };
         let text = shown(&[batch(2)], limits);
         assert_eq!(text.lines().next().unwrap(), "─[ 1 ]──────────");
         assert!(text.contains("name │ row 2"), "{text}");
@@ -430,7 +433,8 @@ mod tests {
         let ids: ArrayRef = Arc::new(Int64Array::from(vec![1, 2]));
         let names: ArrayRef = Arc::new(StringArray::from(vec!["a file of some length-0", "short"]));
         let batch = RecordBatch::try_from_iter([("id", ids), ("file", names)]).unwrap();
-        let limits = |width| Limits { rows: None, width: Some(width), expanded: Expanded::Auto, shrink: true };
+        let limits =
+            |width| Limits { rows: None, width: Some(width), expanded: Expanded::Auto, shrink: true, first: 1 };
         let text = shown(std::slice::from_ref(&batch), limits(24));
         assert!(text.contains("│  1 │ a file of some… │\n│  2 │ short           │"), "{text}");
         assert!(text.lines().all(|line| width(line) == 24), "{text}");
@@ -445,5 +449,7 @@ mod tests {
         let records = shown(&all, Limits { expanded: Expanded::On, ..Limits::NONE });
         assert_eq!(records.lines().count(), 3500 * 3);
         assert!(records.contains("─[ 3500 ]"));
+        let rest = shown(&all, Limits { expanded: Expanded::On, first: 21, ..Limits::NONE });
+        assert!(rest.starts_with("─[ 21 ]") && rest.contains("─[ 3520 ]") && !rest.contains("─[ 20 ]"));
     }
 }

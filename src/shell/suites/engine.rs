@@ -13,7 +13,9 @@ use tokio::runtime::Handle;
 use super::Options;
 use super::value::{Letter, letters, rows};
 use crate::error::{Error, Result};
+use crate::shell::commands::{pin_statement, unpin_statements, words};
 use crate::shell::execute::{Clock, Owned, lost_task};
+use crate::shell::variables::Variables;
 use crate::sql::{Session, StatementKind, Warehouse};
 
 /// One connection of a suite.
@@ -98,7 +100,11 @@ impl Engine {
             self.session = Some(self.open(&warehouse).await?);
         }
         let Some(session) = self.session.clone() else { return Err(Error::internal("the session is lost")) };
-        let (sql, clock) = (sql.to_string(), Clock::start(self.options.timeout));
+        let sql = match pinning(sql)? {
+            Some(statements) => statements,
+            None => sql.to_string(),
+        };
+        let (sql, clock) = (sql, Clock::start(self.options.timeout));
         let workers = self.options.workers.clone().unwrap_or_else(Handle::current);
         let mut task = Owned(workers.spawn(async move { answer(&session, &sql).await }));
         tokio::select! {
@@ -106,6 +112,21 @@ impl Engine {
             done = &mut task.0 => done.map_err(lost_task)?,
             () = clock.expired() => Err(clock.error()),
         }
+    }
+}
+
+/// The statements of `\pin …` and `\unpin …`.
+fn pinning(text: &str) -> Result<Option<String>> {
+    let Some((name, rest)) = text.strip_prefix('\\').map(|line| line.split_once(' ').unwrap_or((line, ""))) else {
+        return Ok(None);
+    };
+    let words = words(rest, &Variables::new())?;
+    match name {
+        "pin" => pin_statement(&words).map(Some),
+        "unpin" => unpin_statements(&words).map(|statements| Some(statements.join(";"))),
+        _ => Err(Error::invalid(format!("there is no command \\{name} in a suite"))
+            .with_code("UnknownCommand")
+            .with_hint("known: \\connect, \\pin, \\unpin")),
     }
 }
 

@@ -1,14 +1,15 @@
 //! `lakepin test`: sqllogictest files over a session, with DataFusion's type letters.
 //!
 //! A record's text may hold `${NAME}`: variables of the command line, `WAREHOUSE`, then the environment. A statement
-//! `\connect URL` opens another warehouse for its connection. Every connection is a session of its own.
+//! `\connect URL` opens another warehouse for its connection; `\pin` and `\unpin` do what they do in the shell. Every
+//! connection is a session of its own. A text of blanks alone is written `(blank)`, an empty one `(empty)`.
 
 mod complete;
 mod engine;
 mod parse;
 mod value;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -53,7 +54,8 @@ pub struct FileReport {
     pub failures: Vec<String>,
 }
 
-/// Every `.slt` file of files and folders, sorted; one named by itself may be called as it likes.
+/// Every `.slt` file of files and folders, sorted, each once however often it is named; one named by itself may be called
+/// as it likes.
 pub fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for path in paths {
@@ -69,7 +71,18 @@ pub fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
             return Err(missing(path, "there is no such file"));
         }
     }
+    let mut seen = BTreeSet::new();
+    found.retain(|path| seen.insert(path.canonicalize().unwrap_or_else(|_| path.clone())));
     Ok(found)
+}
+
+/// Whether a file asks something before it opens a warehouse of its own; one that cannot be read is told when it runs.
+pub fn needs_warehouse(path: &Path) -> bool {
+    let first = parse::records(path).unwrap_or_default().into_iter().find_map(|record| match record {
+        Record::Statement { sql, .. } | Record::Query { sql, .. } => Some(sql),
+        _ => None,
+    });
+    first.is_some_and(|sql| !sql.trim_start().starts_with("\\connect "))
 }
 
 fn missing(path: &Path, message: &str) -> Error {

@@ -126,6 +126,8 @@ fn cell(column: &dyn Array, row: usize) -> Result<String> {
     Ok(match (present, out.is_empty()) {
         (false, _) => "NULL".to_string(),
         (true, true) => "(empty)".to_string(),
+        // blanks at the end of a line are lost when it is read again
+        (true, false) if out.trim().is_empty() => "(blank)".to_string(),
         (true, false) => out,
     })
 }
@@ -140,11 +142,14 @@ mod tests {
 
     #[test]
     fn cells_are_one_line_and_tell_null_from_empty() {
-        let names: ArrayRef = Arc::new(StringArray::from(vec![Some("a\nb"), Some(""), None]));
-        let numbers: ArrayRef = Arc::new(Float64Array::from(vec![1.0, 0.1, f64::NAN]));
+        let names: ArrayRef = Arc::new(StringArray::from(vec![Some("a\nb"), Some(""), Some("  "), None]));
+        let numbers: ArrayRef = Arc::new(Float64Array::from(vec![1.0, 0.1, 2.5, f64::NAN]));
         let batch = RecordBatch::try_from_iter([("n", names), ("f", numbers)]).unwrap();
         let schema = batch.schema();
-        assert_eq!(rows(&schema, &[batch]).unwrap(), [["a\\nb", "1"], ["(empty)", "0.1"], ["NULL", "NaN"]]);
+        assert_eq!(
+            rows(&schema, &[batch]).unwrap(),
+            [["a\\nb", "1"], ["(empty)", "0.1"], ["(blank)", "2.5"], ["NULL", "NaN"]]
+        );
         assert_eq!(letters(&schema), [Letter::Text, Letter::Real]);
     }
 
