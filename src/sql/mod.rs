@@ -10,6 +10,7 @@
 //! | `plain` | statements that reach DataFusion without us: still one snapshot for each table |
 //! | `identifiers`, `escapes`, `doubles` | unquoted names; `LIKE … ESCAPE`; numbers with an exponent |
 //! | `operands`, `timestamps` | operands that would lose digits when they are brought to one type |
+//! | `in_lists` | NULL in `IN (…)` |
 //! | `zoned` | TIMESTAMP WITH LOCAL TIME ZONE on the session's clock |
 //! | `map_order` | where the order of a map's entries decides |
 //! | `settings` | what a session remembers |
@@ -31,6 +32,7 @@ mod doubles;
 mod escapes;
 mod functions;
 mod identifiers;
+mod in_lists;
 mod limits;
 mod map_order;
 mod memory;

@@ -24,6 +24,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use parking_lot::Mutex;
 
 use super::catalog::LakeCatalog;
+use super::in_lists::NullsInLists;
 use super::statement::Statement;
 use super::timestamps::ExactTimestamps;
 use crate::error::{Error, Result};
@@ -31,8 +32,8 @@ use crate::error::{Error, Result};
 type Rule = Arc<dyn AnalyzerRule + Send + Sync>;
 
 /// The rules that plans over a warehouse need; `statement` is None in sessions that are not ours.
-pub(crate) fn rules(statement: Option<Arc<Statement>>) -> [Rule; 2] {
-    [Arc::new(OnePin { statement }), Arc::new(ExactTimestamps)]
+pub(crate) fn rules(statement: Option<Arc<Statement>>) -> [Rule; 3] {
+    [Arc::new(OnePin { statement }), Arc::new(ExactTimestamps), Arc::new(NullsInLists)]
 }
 
 /// Whether a rule is one of [`rules`].

@@ -6,6 +6,7 @@ mod changes;
 mod global;
 mod hints;
 mod joined;
+mod lists;
 mod names;
 mod one_pin;
 mod pins;

@@ -105,7 +105,8 @@ impl Warehouse {
     /// they turn away wrong answers of DataFusion, in statements that read no table of ours too:
     ///
     /// - filters that land on another column of the same name, mostly in joins;
-    /// - comparisons of a TIMESTAMP column with a literal of more digits.
+    /// - comparisons of a TIMESTAMP column with a literal of more digits;
+    /// - `IN` and `NOT IN` with NULL in the list.
     ///
     /// What plain `SessionContext::sql` cannot do, because DataFusion parses the text before it reaches us, and what
     /// [`Warehouse::sql`] does on the same session:

@@ -1,0 +1,84 @@
+//! Aggregate functions of our sessions, in the place of DataFusion's where those give wrong numbers.
+//!
+//! | file | function |
+//! |---|---|
+//! | `sum` | `sum`: fails where DataFusion's goes round to the other end of the type |
+//! | `extremes` | `min`, `max`: infinities and NaN in groups |
+//! | `groups` | one value for each group |
+//!
+//! They have the names, types and states of DataFusion's, so a plan that travels meets those where it is executed and
+//! parts of one aggregate can be computed here and there.
+
+mod extremes;
+mod groups;
+mod sum;
+
+use datafusion::execution::context::SessionContext;
+use datafusion::logical_expr::AggregateUDF;
+
+use self::extremes::{OrderedMax, OrderedMin};
+use self::sum::CheckedSum;
+
+/// Puts the functions in the place of those with their names.
+pub(crate) fn register(context: &SessionContext) {
+    context.register_udaf(AggregateUDF::from(CheckedSum::default()));
+    context.register_udaf(AggregateUDF::from(OrderedMin::default()));
+    context.register_udaf(AggregateUDF::from(OrderedMax::default()));
+}
+
+/// Hands methods of an aggregate function to DataFusion's own.
+macro_rules! as_inner {
+    () => {
+        fn name(&self) -> &str {
+            self.inner.name()
+        }
+
+        fn signature(&self) -> &Signature {
+            self.inner.signature()
+        }
+
+        fn return_type(&self, arguments: &[DataType]) -> DfResult<DataType> {
+            self.inner.return_type(arguments)
+        }
+
+        fn state_fields(&self, args: StateFieldsArgs<'_>) -> DfResult<Vec<FieldRef>> {
+            self.inner.state_fields(args)
+        }
+
+        fn groups_accumulator_supported(&self, args: AccumulatorArgs<'_>) -> bool {
+            self.inner.groups_accumulator_supported(args)
+        }
+
+        fn order_sensitivity(&self) -> AggregateOrderSensitivity {
+            self.inner.order_sensitivity()
+        }
+
+        fn reverse_expr(&self) -> ReversedUDAF {
+            self.inner.reverse_expr()
+        }
+
+        fn coerce_types(&self, arguments: &[DataType]) -> DfResult<Vec<DataType>> {
+            self.inner.coerce_types(arguments)
+        }
+
+        fn is_descending(&self) -> Option<bool> {
+            self.inner.is_descending()
+        }
+
+        fn value_from_stats(&self, args: &StatisticsArgs<'_>) -> Option<ScalarValue> {
+            self.inner.value_from_stats(args)
+        }
+
+        fn documentation(&self) -> Option<&Documentation> {
+            self.inner.documentation()
+        }
+
+        fn set_monotonicity(&self, data_type: &DataType) -> SetMonotonicity {
+            self.inner.set_monotonicity(data_type)
+        }
+    };
+}
+use as_inner;
+
+#[cfg(test)]
+mod tests;
