@@ -10,7 +10,7 @@
 //! | `plain` | statements that reach DataFusion without us: still one snapshot for each table |
 //! | `identifiers`, `escapes`, `doubles` | unquoted names; `LIKE … ESCAPE`; numbers with an exponent |
 //! | `operands`, `timestamps` | operands that would lose digits when they are brought to one type |
-//! | `in_lists` | NULL in `IN (…)` |
+//! | `in_lists`, `using` | NULL in `IN (…)`; the column of `JOIN … USING` |
 //! | `zoned` | TIMESTAMP WITH LOCAL TIME ZONE on the session's clock |
 //! | `map_order` | where the order of a map's entries decides |
 //! | `settings` | what a session remembers |
@@ -55,6 +55,7 @@ mod timestamps;
 mod tokens;
 mod travel;
 mod types;
+mod using;
 mod view;
 mod warehouse;
 mod writes;

@@ -27,13 +27,14 @@ use super::catalog::LakeCatalog;
 use super::in_lists::NullsInLists;
 use super::statement::Statement;
 use super::timestamps::ExactTimestamps;
+use super::using::MergedColumns;
 use crate::error::{Error, Result};
 
 type Rule = Arc<dyn AnalyzerRule + Send + Sync>;
 
 /// The rules that plans over a warehouse need; `statement` is None in sessions that are not ours.
-pub(crate) fn rules(statement: Option<Arc<Statement>>) -> [Rule; 3] {
-    [Arc::new(OnePin { statement }), Arc::new(ExactTimestamps), Arc::new(NullsInLists)]
+pub(crate) fn rules(statement: Option<Arc<Statement>>) -> [Rule; 4] {
+    [Arc::new(OnePin { statement }), Arc::new(ExactTimestamps), Arc::new(NullsInLists), Arc::new(MergedColumns)]
 }
 
 /// Whether a rule is one of [`rules`].

@@ -14,6 +14,7 @@ mod read_only;
 mod refusals;
 mod system_tables;
 mod unread;
+mod using;
 mod views;
 mod zones;
 

@@ -106,7 +106,8 @@ impl Warehouse {
     ///
     /// - filters that land on another column of the same name, mostly in joins;
     /// - comparisons of a TIMESTAMP column with a literal of more digits;
-    /// - `IN` and `NOT IN` with NULL in the list.
+    /// - `IN` and `NOT IN` with NULL in the list;
+    /// - the one column of a `RIGHT` or `FULL JOIN … USING`, which is refused where its value would be wrong.
     ///
     /// What plain `SessionContext::sql` cannot do, because DataFusion parses the text before it reaches us, and what
     /// [`Warehouse::sql`] does on the same session:

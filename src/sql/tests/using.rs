@@ -1,0 +1,69 @@
+//! `JOIN … USING`: its one column is right or refused.
+
+use super::*;
+
+/// `pay.a(x, v)` and `pay.b(x, w)`: one row in common, one on each side alone.
+fn two_tables() -> TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, column, own) in [("a", "v", 1), ("b", "w", 3)] {
+        let spec = TableSpec::new(&[("x", "INT"), (column, "INT")]).option("bucket", "-1");
+        let mut table = TableBuilder::create(dir.path(), "pay", name, &spec).unwrap();
+        table.append(&[json!({"x": 2, column: 20}), json!({"x": own, column: own * 10})]).unwrap();
+    }
+    dir
+}
+
+#[tokio::test]
+async fn what_the_column_of_using_would_leave_null_is_refused() {
+    let dir = two_tables();
+    let session = session_of(&dir).await;
+    for sql in [
+        "SELECT x FROM a FULL JOIN b USING (x)",
+        "SELECT * FROM a FULL JOIN b USING (x)",
+        "SELECT x FROM a NATURAL FULL JOIN b",
+        "SELECT x FROM a RIGHT JOIN b USING (x)",
+        "SELECT * FROM a RIGHT JOIN b USING (x)",
+        "SELECT x FROM a NATURAL RIGHT JOIN b",
+        "SELECT count(*) FROM a RIGHT JOIN b USING (x) GROUP BY x",
+        "SELECT w FROM a RIGHT JOIN b USING (x) ORDER BY x",
+        "SELECT c.v FROM a RIGHT JOIN b USING (x) JOIN a c USING (x)",
+        // the name on the right comes first in the alphabet, and `*` takes that
+        "SELECT * FROM b LEFT JOIN a USING (x)",
+        "SELECT * FROM b NATURAL LEFT JOIN a WHERE w > 0",
+        "SELECT * FROM (SELECT x FROM a FULL JOIN b USING (x))",
+        "SELECT v FROM a WHERE v IN (SELECT x FROM a FULL JOIN b USING (x))",
+    ] {
+        assert_eq!(code(&session, sql).await, "MergedColumn", "{sql}");
+    }
+    let error = ask(&session, "SELECT x FROM a FULL JOIN b USING (x)").await.unwrap_err();
+    let hint = error.hint().unwrap_or_default();
+    assert!(hint.contains("FULL JOIN … ON a.x = b.x, and coalesce(a.x, b.x) AS x"), "{hint}");
+}
+
+#[tokio::test]
+async fn what_using_gives_rightly_is_given() {
+    let dir = two_tables();
+    let session = session_of(&dir).await;
+    for (sql, found) in [
+        ("SELECT x FROM a JOIN b USING (x)", vec!["2"]),
+        ("SELECT x, w FROM a LEFT JOIN b USING (x)", vec!["1,NULL", "2,20"]),
+        ("SELECT * FROM a LEFT JOIN b USING (x)", vec!["1,10,NULL", "2,20,20"]),
+        ("SELECT x, v FROM b LEFT JOIN a USING (x)", vec!["2,20", "3,NULL"]),
+        ("SELECT w FROM b LEFT JOIN a USING (x) WHERE a.x IS NULL", vec!["30"]),
+        ("SELECT v, w FROM a FULL JOIN b USING (x)", vec!["10,NULL", "20,20", "NULL,30"]),
+        ("SELECT b.x, w FROM a RIGHT JOIN b USING (x)", vec!["2,20", "3,30"]),
+        ("SELECT count(*) FROM a FULL JOIN b USING (x)", vec!["3"]),
+        ("SELECT coalesce(a.x, b.x) AS x FROM a FULL JOIN b ON a.x = b.x", vec!["1", "2", "3"]),
+        // the key is spoken of below the join
+        ("SELECT w, u FROM a JOIN b ON a.v = b.w FULL JOIN (SELECT 20 AS v, 5 AS u) o USING (v)", vec!["20,5"]),
+    ] {
+        assert_eq!(rows(&session, sql).await, found, "{sql}");
+    }
+    // in a session that is not ours too
+    let warehouse = Warehouse::open(dir.path().to_str().unwrap(), &BTreeMap::new()).await.unwrap();
+    let context = SessionContext::new();
+    warehouse.register(&context, "lake").await.unwrap();
+    let frame = context.sql("SELECT x FROM lake.pay.a FULL JOIN lake.pay.b USING (x)").await.unwrap();
+    let error = Error::from_datafusion(frame.collect().await.unwrap_err());
+    assert_eq!(error.code(), "MergedColumn");
+}

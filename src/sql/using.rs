@@ -1,0 +1,138 @@
+//! The one column that `JOIN … USING (x)` and `NATURAL JOIN` make of two.
+//!
+//! Its value is the left side's, or the right side's where the left has none. DataFusion has no such column: it takes an
+//! unqualified `x` for the left side's, and lets `*` stand for the side whose name comes first in the alphabet. Both are
+//! NULL in rows that come from the other side alone. Plans that would show such a value are refused, with what to write
+//! instead; a plan does not tell whether `a.x` or `x` was written, so the first is refused too.
+
+use std::collections::HashSet;
+
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::{Column, JoinConstraint, JoinType};
+use datafusion::error::Result as DfResult;
+use datafusion::logical_expr::{Expr, Join, LogicalPlan};
+use datafusion::optimizer::AnalyzerRule;
+
+use crate::error::Error;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct MergedColumns;
+
+impl AnalyzerRule for MergedColumns {
+    fn name(&self) -> &str {
+        "merged_columns"
+    }
+
+    fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> DfResult<LogicalPlan> {
+        let mut joins = Vec::new();
+        let mut wildcards = Vec::new();
+        plan.apply_with_subqueries(|node| {
+            match node {
+                LogicalPlan::Join(join) if is_outer_using(join) => joins.push(join.clone()),
+                LogicalPlan::Projection(projection) => {
+                    if let Some(join) = joined_rows(&projection.input) {
+                        wildcards.push((projection.expr.clone(), join.clone()));
+                    }
+                }
+                _ => {}
+            }
+            Ok(TreeNodeRecursion::Continue)
+        })?;
+        for join in &joins {
+            let used = columns_above(&plan, join)?;
+            for (left, right) in keys(join) {
+                let missing = match join.join_type {
+                    JoinType::Right => used.contains(&left),
+                    _ => used.contains(&left) || used.contains(&right),
+                };
+                if missing {
+                    return Err(refused(join, &left, &right).into());
+                }
+            }
+        }
+        for (shown, join) in &wildcards {
+            for (left, right) in keys(join) {
+                if shows_right_only(shown, join, &left, &right) {
+                    return Err(refused(join, &left, &right).into());
+                }
+            }
+        }
+        Ok(plan)
+    }
+}
+
+fn is_outer_using(join: &Join) -> bool {
+    join.join_constraint == JoinConstraint::Using && matches!(join.join_type, JoinType::Right | JoinType::Full)
+}
+
+/// The LEFT JOIN … USING whose rows a node takes as they are.
+fn joined_rows(input: &LogicalPlan) -> Option<&Join> {
+    match input {
+        LogicalPlan::Filter(filter) => joined_rows(&filter.input),
+        LogicalPlan::Join(join)
+            if join.join_constraint == JoinConstraint::Using && join.join_type == JoinType::Left =>
+        {
+            Some(join)
+        }
+        _ => None,
+    }
+}
+
+/// The columns that a join has in common, left and right.
+fn keys(join: &Join) -> Vec<(Column, Column)> {
+    let column = |expr: &Expr| expr.column_refs().into_iter().next().cloned();
+    let mut keys = Vec::new();
+    for (one, other) in &join.on {
+        if let (Some(one), Some(other)) = (column(one), column(other)) {
+            // some types make DataFusion turn the pair
+            let turned = !join.left.schema().has_column(&one);
+            keys.push(if turned { (other, one) } else { (one, other) });
+        }
+    }
+    keys
+}
+
+/// The columns that a plan speaks of above a join, or beside it.
+fn columns_above(plan: &LogicalPlan, join: &Join) -> DfResult<HashSet<Column>> {
+    let mut columns = HashSet::new();
+    plan.apply_with_subqueries(|node| {
+        if matches!(node, LogicalPlan::Join(other) if other == join) {
+            // its inputs are spoken of below, and have the same names
+            return Ok(TreeNodeRecursion::Jump);
+        }
+        node.apply_expressions(|expr| {
+            expr.apply(|part| {
+                if let Expr::Column(column) | Expr::OuterReferenceColumn(_, column) = part {
+                    columns.insert(column.clone());
+                }
+                Ok(TreeNodeRecursion::Continue)
+            })
+        })
+    })?;
+    Ok(columns)
+}
+
+/// Whether these are all columns of a join but the left one of a key: what `*` is where the right side's name comes first.
+fn shows_right_only(shown: &[Expr], join: &Join, left: &Column, right: &Column) -> bool {
+    if left.flat_name() < right.flat_name() {
+        return false;
+    }
+    let shown: HashSet<&Column> = shown.iter().filter_map(|expr| expr.try_as_col()).collect();
+    let left_keys: Vec<Column> = keys(join).into_iter().map(|(left, _)| left).collect();
+    let others = join.schema.columns();
+    !shown.contains(left)
+        && others.iter().filter(|column| !left_keys.contains(column)).all(|column| shown.contains(column))
+}
+
+fn refused(join: &Join, left: &Column, right: &Column) -> Error {
+    let (name, kind) = (&left.name, join.join_type.to_string().to_uppercase());
+    Error::unsupported(format!(
+        "column {name} of a {kind} JOIN with USING or NATURAL would be NULL in rows that only one side has"
+    ))
+    .with_code("MergedColumn")
+    .with_hint(format!(
+        "write {kind} JOIN … ON {left} = {right}, and coalesce({left}, {right}) AS {name} for the column"
+    ))
+}
