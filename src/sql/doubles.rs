@@ -19,6 +19,8 @@ use datafusion::sql::sqlparser::ast::{
 };
 use datafusion::sql::sqlparser::tokenizer::Span;
 
+use super::distinct;
+
 /// Key of the dictionary that stands for a DOUBLE.
 const KEY: &str = "\0double";
 
@@ -47,6 +49,7 @@ pub(crate) fn fix_expression(expr: &mut Expr) {
 pub(crate) fn expression(state: &SessionState, text: &str, columns: &DFSchema) -> DfResult<Planned> {
     let mut parsed = state.sql_to_expr_with_alias(text, &state.config_options().sql_parser.dialect)?;
     fix_expression(&mut parsed.expr);
+    distinct::fix_expression(&mut parsed.expr);
     state.create_logical_expr_from_sql_expr(parsed, columns)
 }
 

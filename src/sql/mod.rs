@@ -9,6 +9,7 @@
 //! | `catalog`, `planner`, `view` | how DataFusion meets it |
 //! | `plain` | statements that reach DataFusion without us: still one snapshot for each table |
 //! | `identifiers`, `escapes`, `doubles` | unquoted names; `LIKE … ESCAPE`; numbers with an exponent |
+//! | `distinct` | where the right side of `IS DISTINCT FROM` ends |
 //! | `operands`, `timestamps` | operands that would lose digits when they are brought to one type |
 //! | `in_lists`, `using` | NULL in `IN (…)`; the column of `JOIN … USING` |
 //! | `zoned` | TIMESTAMP WITH LOCAL TIME ZONE on the session's clock |
@@ -28,6 +29,7 @@ mod catalog;
 mod cells;
 mod constant;
 mod dialect;
+mod distinct;
 mod doubles;
 mod escapes;
 mod functions;

@@ -19,6 +19,7 @@ use datafusion::sql::sqlparser::ast::{Spanned, TableFactor};
 use parking_lot::Mutex;
 
 use super::catalog::StatementCatalogs;
+use super::distinct;
 use super::doubles::{self, DoubleLiterals};
 use super::escapes;
 use super::functions;
@@ -284,6 +285,7 @@ impl Statement {
         }
         identifiers::fix(&mut statement, known);
         escapes::fix(&mut statement);
+        distinct::fix(&mut statement);
         doubles::fix(&mut statement);
         match state.statement_to_plan(statement).await {
             Ok(plan) => Ok(plan),
