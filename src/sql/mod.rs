@@ -11,8 +11,9 @@
 //! | `identifiers`, `escapes`, `doubles` | unquoted names; `LIKE … ESCAPE`; numbers with an exponent |
 //! | `distinct` | where the right side of `IS DISTINCT FROM` ends |
 //! | `operands`, `timestamps` | operands that would lose digits when they are brought to one type |
-//! | `in_lists`, `using` | NULL in `IN (…)`; the column of `JOIN … USING` |
 //! | `zoned` | TIMESTAMP WITH LOCAL TIME ZONE on the session's clock |
+//! | `in_lists`, `using` | NULL in `IN (…)`; the column of `JOIN … USING` |
+//! | `aggregates/` | `sum`, `min` and `max` of our sessions |
 //! | `map_order` | where the order of a map's entries decides |
 //! | `settings` | what a session remembers |
 //! | `parameters` | values for `$name` |
@@ -23,6 +24,7 @@
 //! | `system_tables/`, `functions/` | `t$name`, `paimon_…()` |
 //! | `memory`, `cells`, `types`, `place` | small relations, types as text, places of errors |
 
+mod aggregates;
 #[cfg(feature = "cli")]
 mod asserted;
 mod catalog;

@@ -26,6 +26,7 @@ use datafusion::sql::sqlparser::ast::{Expr as SqlExpr, Set, Statement as SqlStat
 use datafusion::sql::sqlparser::tokenizer::TokenWithSpan;
 use futures::{StreamExt, TryStreamExt, stream};
 
+use super::aggregates;
 use super::catalog::LakeCatalog;
 use super::constant::text;
 use super::limits;
@@ -156,6 +157,7 @@ impl Session {
             .with_default_features()
             .build();
         let context = SessionContext::new_with_state(state);
+        aggregates::register(&context);
         let catalog = warehouse.attach(&context, &config.catalog)?;
         *catalog.settings().parameters.write() = config.parameters;
         Ok(Self { warehouse: warehouse.clone(), context, catalog, catalog_name: config.catalog })

@@ -118,7 +118,8 @@ impl Warehouse {
     /// - `PIN`, `SET 'paimon.…'`, `EXPLAIN FILES`, `SHOW PARTITIONS` and the functions `paimon_…()` are not known.
     ///   Pins and options that [`Warehouse::sql`] sets hold for plain statements too;
     /// - unquoted names are DataFusion's, so a column `Id` has to be quoted;
-    /// - `a IS DISTINCT FROM b AND c` is read as `a IS DISTINCT FROM (b AND c)`;
+    /// - `a IS DISTINCT FROM b AND c` is read as `a IS DISTINCT FROM (b AND c)`, a sum that its type cannot hold comes out
+    ///   wrong, and so do the least and the greatest of groups that have infinities or NaN only;
     /// - pins and notices are shown by `EXPLAIN` only.
     ///
     /// Nothing of the warehouse's own can be written through the catalog, and no store of its is registered. Where plain

@@ -74,8 +74,6 @@ async fn sums_within_their_type_are_as_before() {
             format!("(VALUES (1, {MOST}), (1, -1), (2, 5), (2, NULL), (3, NULL), (1, -7), (2, 6), (2, 5)) t(g, x)");
         for (sql, found) in [
             (format!("SELECT sum(x) FROM {from} WHERE g = 1"), vec!["9223372036854775799"]),
-            // on its way the sum leaves the type
-            (format!("SELECT sum(x) FROM (VALUES ({MOST}), (1), (-1)) t(x)"), vec![MOST]),
             (format!("SELECT g, sum(x) FROM {from} GROUP BY g"), vec!["1,9223372036854775799", "2,16", "3,NULL"]),
             (format!("SELECT g, sum(x) FILTER (WHERE x < 6) FROM {from} GROUP BY g"), vec!["1,-8", "2,10", "3,NULL"]),
             (format!("SELECT g, sum(DISTINCT x) FROM {from} WHERE g > 1 GROUP BY g"), vec!["2,11", "3,NULL"]),
@@ -92,6 +90,9 @@ async fn sums_within_their_type_are_as_before() {
             assert_eq!(ask(&session, &sql).await.unwrap_or_else(|e| panic!("{sql}: {e:?}")), found, "{sql}");
         }
     }
+    // on its way a sum may leave the type
+    let sql = format!("SELECT sum(x) FROM (VALUES ({MOST}), (1), (-1)) t(x)");
+    assert_eq!(ask(&session(1).await, &sql).await.unwrap(), [MOST]);
 }
 
 #[tokio::test]
