@@ -6,6 +6,7 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use tokio::runtime::{Handle, Id};
 use tokio::sync::OnceCell;
 
 use crate::error::{Error, Result};
@@ -13,6 +14,7 @@ use crate::error::{Error, Result};
 /// A cache that forgets the least recently used values once their bytes pass a limit. Values that are being loaded are
 /// loaded by one caller while the others wait. When it fails all who waited are told: each would else ask the same store
 /// again, one after the other, and wait for its time limit each. When it is cancelled, the next one loads.
+/// Callers of another runtime do not wait for it: the threads of the first may be kept by something else for hours.
 ///
 /// `V` is cheap to clone, an `Arc` as a rule.
 #[derive(Debug)]
@@ -26,10 +28,13 @@ struct State<K, V> {
     entries: HashMap<K, Entry<V>>,
     /// Last use to key, oldest first.
     uses: BTreeMap<u64, K>,
-    loading: HashMap<K, Arc<Loading<V>>>,
+    loading: HashMap<Mark<K>, Arc<Loading<V>>>,
     clock: u64,
     stats: CacheStats,
 }
+
+/// What is loaded, and the runtime that it is loaded in.
+type Mark<K> = (K, Option<Id>);
 
 /// A load under way: its outcome, once it is there.
 type Loading<V> = OnceCell<Result<(V, usize), Arc<Error>>>;
@@ -85,19 +90,20 @@ impl<K: Clone + Eq + Hash, V: Clone> ByteLimitedCache<K, V> {
         F: FnOnce() -> Fut,
         Fut: Future<Output = Result<(V, usize)>>,
     {
-        let cell = {
+        let flight = {
             let mut state = self.state.lock();
             if let Some(value) = state.touch(key) {
                 return Ok(value);
             }
-            let cell = state.loading.entry(key.clone()).or_default();
+            let mark = (key.clone(), Handle::try_current().ok().map(|runtime| runtime.id()));
+            let cell = state.loading.entry(mark.clone()).or_default();
             // one that has failed is told to those who waited, and to nobody else
             if matches!(cell.get(), Some(Err(_))) {
                 *cell = Arc::default();
             }
-            Arc::clone(cell)
+            let cell = Arc::clone(cell);
+            Flight { cache: self, mark, cell }
         };
-        let flight = Flight { cache: self, key, cell };
         let loaded = flight
             .cell
             .get_or_init(|| async {
@@ -105,7 +111,7 @@ impl<K: Clone + Eq + Hash, V: Clone> ByteLimitedCache<K, V> {
                 load().await.map_err(Arc::new)
             })
             .await;
-        self.settle(key, loaded, &flight.cell);
+        self.settle(&flight.mark, loaded, &flight.cell);
         match loaded {
             Ok((value, _)) => Ok(value.clone()),
             Err(error) => Err(error.copied()),
@@ -125,12 +131,12 @@ impl<K: Clone + Eq + Hash, V: Clone> ByteLimitedCache<K, V> {
     }
 
     /// The first of those who waited for a load ends it, and puts the value in.
-    fn settle(&self, key: &K, loaded: &Result<(V, usize), Arc<Error>>, cell: &Arc<Loading<V>>) {
+    fn settle(&self, mark: &Mark<K>, loaded: &Result<(V, usize), Arc<Error>>, cell: &Arc<Loading<V>>) {
         let mut state = self.state.lock();
-        if state.loading.get(key).is_some_and(|known| Arc::ptr_eq(known, cell)) {
-            state.loading.remove(key);
+        if state.loading.get(mark).is_some_and(|known| Arc::ptr_eq(known, cell)) {
+            state.loading.remove(mark);
             if let Ok((value, bytes)) = loaded {
-                state.put(key.clone(), value.clone(), *bytes, self.limit_bytes);
+                state.put(mark.0.clone(), value.clone(), *bytes, self.limit_bytes);
             }
         }
     }
@@ -177,17 +183,17 @@ impl<K: Clone + Eq + Hash, V: Clone> State<K, V> {
 /// One caller's interest in a load. The last one to leave without an outcome takes the mark away.
 struct Flight<'a, K: Clone + Eq + Hash, V: Clone> {
     cache: &'a ByteLimitedCache<K, V>,
-    key: &'a K,
+    mark: Mark<K>,
     cell: Arc<Loading<V>>,
 }
 
 impl<K: Clone + Eq + Hash, V: Clone> Drop for Flight<'_, K, V> {
     fn drop(&mut self) {
         let mut state = self.cache.state.lock();
-        let ours = state.loading.get(self.key).is_some_and(|known| Arc::ptr_eq(known, &self.cell));
+        let ours = state.loading.get(&self.mark).is_some_and(|known| Arc::ptr_eq(known, &self.cell));
         // the map and this caller: nobody else waits
         if ours && Arc::strong_count(&self.cell) <= 2 {
-            state.loading.remove(self.key);
+            state.loading.remove(&self.mark);
         }
     }
 }
@@ -270,6 +276,27 @@ mod tests {
         assert_eq!(waiter.await.unwrap().unwrap(), 2);
         assert_eq!(cache.get(&"k"), Some(2));
         assert!(cache.state.lock().loading.is_empty());
+    }
+
+    /// What loads in a runtime whose threads are all kept by something else gets no turn.
+    #[test]
+    fn load_of_one_runtime_keeps_no_other_waiting() {
+        let cache = Arc::new(ByteLimitedCache::new(100));
+        let runtime = || tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let (kept, free) = (runtime(), runtime());
+        let loading = {
+            let cache = Arc::clone(&cache);
+            let load = || async { Ok(std::future::pending().await) };
+            kept.spawn(async move { cache.get_or_load(&"k", load).await })
+        };
+        kept.block_on(tokio::task::yield_now());
+        assert_eq!(cache.stats().misses, 1);
+        assert_eq!(free.block_on(cache.get_or_load(&"k", || async { Ok((2, 1)) })).unwrap(), 2);
+        assert_eq!(cache.get(&"k"), Some(2));
+        loading.abort();
+        drop(kept);
+        assert!(cache.state.lock().loading.is_empty());
+        assert_eq!(cache.get(&"k"), Some(2));
     }
 
     #[tokio::test]

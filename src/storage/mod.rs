@@ -8,10 +8,13 @@
 //! - `failure`: an object store's error in our words
 //! - `local`: what the local file system needs besides
 //! - `s3`: options of S3-compatible stores
+//! - `clients`: an HTTP client for each runtime
 //! - `cache`: values by key, limited by bytes, loaded once
 //! - `env`: clock and ids
 
 pub mod cache;
+#[cfg(feature = "s3")]
+mod clients;
 mod counting;
 pub mod env;
 mod failure;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
 
+use super::clients::ClientPerRuntime;
 use super::counting::RetryPolicy;
 use super::failure::is_cut_answer;
 use crate::error::{Error, Result};
@@ -90,12 +91,15 @@ pub(super) fn open(
         max_retries: number(options, "storage.retries", 8)?,
         retry_timeout: seconds(options, "storage.retry-timeout", 60)?,
     };
-    let store = builder.with_client_options(client).with_retry(retry).build().map_err(|e| {
-        Error::invalid(format!("cannot open the bucket: {e}"))
-            .with_code("StorageOption")
-            .with_context("bucket", format!("{scheme}://{bucket}"))
-            .with_source(e)
-    })?;
+    let store =
+        builder.with_client_options(client).with_retry(retry).with_http_connector(ClientPerRuntime).build().map_err(
+            |e| {
+                Error::invalid(format!("cannot open the bucket: {e}"))
+                    .with_code("StorageOption")
+                    .with_context("bucket", format!("{scheme}://{bucket}"))
+                    .with_source(e)
+            },
+        )?;
     // it retries and limits by itself, knowing which requests may be repeated; only cut answers are left to us
     let policy =
         RetryPolicy { retries: 3, first_pause: Duration::from_millis(50), try_limit: None, passes: is_cut_answer };
