@@ -21,6 +21,7 @@ fn unfinished() -> MutexGuard<'static, Vec<Aside>> {
 
 /// Removes what was being written aside, or gives it its name where parts are wanted: nobody will finish it.
 pub fn leave_unfinished() {
+    crate::sql::leave_unfinished();
     unfinished().drain(..).for_each(|aside| aside.leave());
 }
 

@@ -18,13 +18,14 @@
 //! | `settings` | what a session remembers |
 //! | `parameters` | values for `$name` |
 //! | `prepared` | PREPARE and EXECUTE |
-//! | `limits`, `writes` | what a statement may read, and where it may not write |
+//! | `limits`, `writes`, `aside` | what a statement may read, where it may not write, and where it writes first |
 //! | `asserted` | `query = value`, told apart |
 //! | `statements/` | `PIN`, `SHOW`, `DESCRIBE`, `EXPLAIN FILES`, refusals |
 //! | `system_tables/`, `functions/` | `t$name`, `paimon_…()` |
 //! | `memory`, `cells`, `types`, `place` | small relations, types as text, places of errors |
 
 mod aggregates;
+mod aside;
 #[cfg(feature = "cli")]
 mod asserted;
 mod catalog;
@@ -72,6 +73,8 @@ pub use crate::query::Work;
 pub use crate::recon::accounting::{Accounting, AccountingRow};
 pub use crate::scan::ScanProgress;
 pub use crate::storage::RequestCounts;
+#[cfg(feature = "cli")]
+pub(crate) use aside::leave_unfinished;
 #[cfg(feature = "cli")]
 pub(crate) use asserted::{LastEquals, last_equals};
 #[cfg(feature = "cli")]

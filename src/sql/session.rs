@@ -27,6 +27,7 @@ use datafusion::sql::sqlparser::tokenizer::TokenWithSpan;
 use futures::{StreamExt, TryStreamExt, stream};
 
 use super::aggregates;
+use super::aside::{finishing, written_aside};
 use super::catalog::LakeCatalog;
 use super::constant::text;
 use super::limits;
@@ -455,13 +456,18 @@ impl Session {
     async fn query(&self, run: &Run, plan: &LogicalPlan) -> Result<StatementResult> {
         let resolved = run.started.elapsed();
         let planning = Instant::now();
-        let physical = run.state.create_physical_plan(plan).await?;
+        let (written, aside) = written_aside(plan)?;
+        let physical = run.state.create_physical_plan(&written).await?;
         limits::check(&Work::of(&physical), run.state.config_options())?;
         if map_order::matters(plan)? {
             run.statement.notice(map_order::NOTICE);
         }
         let physical = yielding(physical)?;
         let stream = execute_stream(Arc::clone(&physical), Arc::new(TaskContext::from(&run.state)))?;
+        let stream = match aside {
+            Some(aside) => finishing(stream, aside),
+            None => stream,
+        };
         let reports = run.statement.log().reports();
         let manifests = reports.iter().map(|report| report.planning).sum();
         if reports.iter().any(|report| report.stages.kept_files > 0) && reads_no_file(&physical) {

@@ -3,6 +3,7 @@ mod answered;
 mod bytes;
 mod caches;
 mod changes;
+mod copies;
 mod global;
 mod hints;
 mod joined;
