@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::terminal::{ENDLESS, ensure};
+use super::terminal::{ENDLESS, STUCK, ensure};
 use crate::harness::{Outcome, Test};
 
 /// A run in a folder: exit code, standard output, standard error.
@@ -100,6 +100,30 @@ fn suites_keep_the_time_given() -> Result<Outcome, String> {
     Ok(Outcome::Passed(String::new()))
 }
 
+/// Each statement has its own time, whatever the one before it still does.
+fn time_of_one_is_not_the_next_ones() -> Result<Outcome, String> {
+    let home = folder(&[("a.slt", format!("query I\n{STUCK}\n----\n1\n\nquery I\nselect 42\n----\n42\n").as_bytes())])?;
+    let demo = crate::suites::demo()?.display().to_string();
+    let given = ["-q", "-w", &demo, "--timeout", "8s"];
+    let statements = [
+        "--on-error",
+        "continue",
+        "-c",
+        STUCK,
+        "-c",
+        "select 42 as a",
+        "-c",
+        "select count(*) + 628 from dwd_pay_success",
+    ];
+    let (code, out, told) = run(home.path(), &[&given[..], &statements].concat())?;
+    let report = || format!("{code:?}\n{out}\n{told}");
+    ensure(code == Some(1) && out.contains("a\n42\n") && out.ends_with("\n842\n"), report)?;
+    ensure(told.matches("error[").count() == 1 && told.contains("error[Timeout]"), report)?;
+    let (code, out, told) = run(home.path(), &[&given[..], &["test", "a.slt"]].concat())?;
+    ensure(code == Some(1) && out.matches("error[").count() == 1, || format!("{code:?}\n{out}\n{told}"))?;
+    Ok(Outcome::Passed(String::new()))
+}
+
 /// `--complete` writes results, never that what should answer fails, or the other way round.
 fn complete_blesses_no_error() -> Result<Outcome, String> {
     let before = "# kept\r\nquery I\r\nselect 1 + 1\r\n----\r\n7\r\n\r\nquery I\r\nselect nothing\r\n----\r\n3\r\n\r\n\
@@ -130,5 +154,6 @@ pub fn register(tests: &mut Vec<Test>) {
     tests.push(Test::new("shell::memory_is_bounded", memory_is_bounded));
     tests.push(Test::new("shell::suites_name_what_they_cannot_read", suites_name_what_they_cannot_read));
     tests.push(Test::new("shell::suites_keep_the_time_given", suites_keep_the_time_given));
+    tests.push(Test::new("shell::B097_time_of_one_is_not_the_next_ones", time_of_one_is_not_the_next_ones));
     tests.push(Test::new("shell::complete_blesses_no_error", complete_blesses_no_error));
 }

@@ -9,13 +9,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use datafusion::sql::sqlparser::tokenizer::Token;
-use tokio::runtime::Handle;
 
 use super::commands::{self, Argument};
 use super::input::lexed;
 use super::names::quoted_name;
 use super::variables::quoted;
 use super::words::{KEYWORDS, is_keyword};
+use super::workers::Workers;
 use crate::error::Result;
 use crate::sql::Session;
 
@@ -36,7 +36,7 @@ struct Known {
 /// Completes lines of one session.
 pub struct Completion {
     session: Arc<Session>,
-    handle: Handle,
+    workers: Workers,
     known: Arc<Mutex<Known>>,
     /// Until when the key that was pressed may wait.
     until: Cell<Instant>,
@@ -56,8 +56,8 @@ enum Wanted {
 
 impl Completion {
     /// For a session; nothing is asked yet.
-    pub fn new(session: Arc<Session>, handle: Handle) -> Self {
-        Self { session, handle, known: Arc::default(), until: Cell::new(Instant::now()) }
+    pub fn new(session: Arc<Session>, workers: Workers) -> Self {
+        Self { session, workers, known: Arc::default(), until: Cell::new(Instant::now()) }
     }
 
     /// Asks for the names most often wanted; nobody waits for them.
@@ -80,7 +80,7 @@ impl Completion {
     ) {
         let known = Arc::clone(&self.known);
         let (done, wait) = std::sync::mpsc::channel();
-        self.handle.spawn(async move {
+        self.workers.detach(async move {
             // a name that cannot be read is no reason to disturb who types
             if let Ok(answer) = question.await {
                 keep(&mut known.lock().unwrap_or_else(PoisonError::into_inner), answer);
@@ -433,16 +433,16 @@ mod tests {
             let warehouse = crate::sql::Warehouse::open(&url, &BTreeMap::new()).await.unwrap();
             Session::new(&warehouse, crate::sql::SessionConfig::default()).await.unwrap()
         });
-        let completion = Completion::new(Arc::new(session), runtime.handle().clone());
+        let workers = Workers::single();
+        let completion = Completion::new(Arc::new(session), workers.clone());
         // the only worker is busy: nothing is answered
         let (free, busy) = std::sync::mpsc::channel::<()>();
-        runtime.spawn(async move { busy.recv() });
+        workers.detach(async move { busy.recv().unwrap_or_default() });
         let began = Instant::now();
         let (_, found) = completion.complete("", "select x. from a x, b, c, d, e, f where ", 40);
         assert!(found.is_empty(), "{found:?}");
         assert!(began.elapsed() < 2 * PATIENCE, "{:?}", began.elapsed());
         drop(free);
-        runtime.shutdown_background();
     }
 
     #[test]
@@ -485,7 +485,7 @@ mod tests {
             let config = crate::sql::SessionConfig { database: Some("pay".into()), ..Default::default() };
             Session::new(&warehouse, config).await.unwrap()
         });
-        let completion = Completion::new(Arc::new(session), runtime.handle().clone());
+        let completion = Completion::new(Arc::new(session), Workers::single());
         let cases = [
             ("\\use ", "pay"),
             ("\\use p", "pay"),
@@ -516,7 +516,6 @@ mod tests {
             let found = completion.complete("", typed, typed.len()).1;
             assert!(!found.iter().any(|name| name.contains("pay") || name.contains("counts")), "{typed}: {found:?}");
         }
-        runtime.shutdown_background();
     }
 
     #[test]

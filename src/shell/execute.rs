@@ -10,18 +10,17 @@ use arrow::datatypes::SchemaRef;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::ExecutionPlan;
 use futures::StreamExt;
-use tokio::runtime::Handle;
-use tokio::task::JoinHandle;
 
 use super::footer;
 use super::interrupt::{Running, interrupted};
 use super::pager::{PagedOutput, Paging};
 use super::progress::{Progress, Stage};
 use super::render::Expanded;
-use super::render::width::wrapped;
+use super::render::width::{visible, wrapped};
 use super::report::eprint;
 use super::state::Shell;
 use super::variables::replaced;
+use super::workers::Workers;
 use crate::error::{Error, Result};
 use crate::sql::{PinLine, Readings, RequestCounts, ScanProgress, Scanned, StatementKind, StatementResult, Timing};
 
@@ -163,31 +162,24 @@ impl Clock {
     }
 }
 
-/// A task that ends with its owner.
-pub struct Owned<T>(pub JoinHandle<T>);
-
-impl<T> Drop for Owned<T> {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
-}
-
 /// Waits for work on the threads of `workers`; Ctrl-C and the clock end the waiting at once, whatever the work does.
 async fn guarded<T: Send + 'static>(
-    workers: &Handle,
+    workers: &Workers,
     work: impl Future<Output = Result<T>> + Send + 'static,
     running: &Running,
     clock: &Clock,
     progress: &Progress,
     stage: &Stage,
 ) -> Result<T> {
-    let mut task = Owned(workers.spawn(work));
+    // what was cancelled before may keep them
+    workers.ready().await;
+    let mut owned = workers.spawn(work);
     loop {
         tokio::select! {
             biased;
             () = running.wait() => return Err(interrupted()),
             () = clock.expired() => return Err(clock.error()),
-            done = &mut task.0 => return done.map_err(lost_task)?,
+            done = &mut owned.task => return done.map_err(lost_task)?,
             () = progress.tick() => progress.draw(stage, 0),
         }
     }
@@ -340,6 +332,7 @@ impl Shell {
             Ok(())
         } else {
             super::progress::clear();
+            let text = if self.terminal.output { visible(&text) } else { text.as_str().into() };
             let mut out = io::stdout().lock();
             out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(output_error)
         }
@@ -347,7 +340,11 @@ impl Shell {
 
     /// Pins and notices as lines, cut between words where the terminal ends.
     pub(super) fn notes(&self, pins: &[PinLine], notices: &[String]) -> Vec<String> {
-        let lines = footer::notes(pins, notices, self.settings.language);
+        let mut lines = footer::notes(pins, notices, self.settings.language);
+        if self.terminal.output || self.terminal.errors {
+            // names are data too
+            lines.iter_mut().for_each(|line| *line = visible(line).into_owned());
+        }
         match self.terminal.size() {
             Some((columns, _)) => lines.iter().map(|line| wrapped(line, columns)).collect(),
             None => lines,
@@ -360,7 +357,7 @@ impl Shell {
             Some(size) if self.pages() => {
                 let _paused = self.interrupts.pause();
                 let mut paged = PagedOutput::new(size);
-                paged.write_all(text.as_bytes()).and_then(|()| paged.finish()).map_err(output_error)
+                paged.write_all(visible(text).as_bytes()).and_then(|()| paged.finish()).map_err(output_error)
             }
             _ => self.say(&[text.trim_end().to_string()]),
         }

@@ -63,9 +63,11 @@ impl Interrupts {
         let interrupts = Self::default();
         interrupts.0.script.store(script, Ordering::Relaxed);
         let listener = interrupts.clone();
+        // heard from now on, not from when a thread turns to it: until then the key would end the program
+        let Ok(mut presses) = presses() else { return interrupts };
         tokio::spawn(async move {
             let mut last = None;
-            while tokio::signal::ctrl_c().await.is_ok() {
+            while presses.recv().await.is_some() {
                 match listener.0.press(&mut last, Instant::now(), pager::lives()) {
                     Press::Ignore => {}
                     Press::Cancel => listener.fire(),
@@ -104,6 +106,17 @@ impl Interrupts {
         }
         Running { interrupts: self.clone(), since: self.0.count.load(Ordering::Acquire) }
     }
+}
+
+/// Presses of Ctrl-C.
+#[cfg(unix)]
+fn presses() -> std::io::Result<tokio::signal::unix::Signal> {
+    tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt())
+}
+
+#[cfg(windows)]
+fn presses() -> std::io::Result<tokio::signal::windows::CtrlC> {
+    tokio::signal::windows::ctrl_c()
 }
 
 /// Ends the program at a signal, unless who started it had the signal ignored, as `nohup` does.

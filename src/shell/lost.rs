@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-use tokio::runtime::Handle;
-
+use super::workers::Workers;
 use crate::error::Error;
 use crate::sql::Session;
 
@@ -21,7 +20,7 @@ pub struct LostPins {
 
 impl LostPins {
     /// Asks again, or goes on waiting for what was asked; returns the errors that are new.
-    pub fn look(&mut self, session: &Arc<Session>, handle: &Handle) -> Vec<Arc<Error>> {
+    pub fn look(&mut self, session: &Arc<Session>, workers: &Workers) -> Vec<Arc<Error>> {
         if session.session_pins().is_empty() {
             *self = Self::default();
             return Vec::new();
@@ -29,7 +28,7 @@ impl LostPins {
         let asked = self.asked.take().unwrap_or_else(|| {
             let (tell, hear) = channel();
             let session = Arc::clone(session);
-            handle.spawn(async move { tell.send(session.lost_pins().await) });
+            workers.detach(async move { drop(tell.send(session.lost_pins().await)) });
             hear
         });
         match asked.recv_timeout(PATIENCE) {

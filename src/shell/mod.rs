@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `program`, `args`, `exit` | from the command line to an exit code |
 //! | `input`, `variables`, `script`, `conditions` | text to statements and commands |
-//! | `execute`, `interrupt`, `progress` | one statement from text to an answer, cancelled when asked |
+//! | `execute`, `workers`, `interrupt`, `progress` | one statement from text to an answer, cancelled when asked |
 //! | `stream`, `footer`, `spool` | an answer to where it goes, and what stands under it |
 //! | `output`, `pager`, `terminal`, `report` | files and programs, the screen, errors |
 //! | `language` | the shell's words in English and Chinese |
@@ -52,6 +52,7 @@ pub mod suites;
 mod terminal;
 mod variables;
 mod words;
+mod workers;
 
 pub use demo::make as make_demo;
 pub use program::main;

@@ -18,6 +18,7 @@ use super::render::{Expanded, Format};
 use super::report::{describe, eprint};
 use super::state::{NULL, ROW_CAP, Settings, Shell};
 use super::terminal::Terminal;
+use super::workers::{STACK, Workers};
 use super::{demo, exit, repl};
 use crate::error::{Error, ErrorKind, Result, keep_caught_panics_quiet};
 use crate::sql::{Session, SessionConfig, Warehouse};
@@ -48,7 +49,7 @@ pub fn main() -> ExitCode {
         }
     };
     // what was cancelled may still be on its way out
-    threads.workers.shutdown_background();
+    super::output::leave_unfinished();
     threads.clock.shutdown_background();
     ExitCode::from(code)
 }
@@ -56,7 +57,7 @@ pub fn main() -> ExitCode {
 /// The threads of the program: statements may keep every worker busy, and Ctrl-C and the clock are still heard.
 pub(super) struct Threads {
     /// Those of statements.
-    pub(super) workers: Runtime,
+    pub(super) workers: Workers,
     /// That of Ctrl-C and the clock.
     pub(super) clock: Runtime,
 }
@@ -64,10 +65,9 @@ pub(super) struct Threads {
 impl Threads {
     /// Starts them.
     pub(super) fn start() -> std::io::Result<Self> {
-        let stack = 8 << 20;
         Ok(Self {
-            workers: Builder::new_multi_thread().thread_stack_size(stack).enable_all().build()?,
-            clock: Builder::new_multi_thread().worker_threads(1).thread_stack_size(stack).enable_all().build()?,
+            workers: Workers::start()?,
+            clock: Builder::new_multi_thread().worker_threads(1).thread_stack_size(STACK).enable_all().build()?,
         })
     }
 }
@@ -84,7 +84,7 @@ fn run(args: Args, threads: &Threads) -> Result<u8> {
         );
     }
     match action {
-        Some(Action::Test(suites)) => threads.clock.block_on(test(&common, &suites, threads)),
+        Some(Action::Test(suites)) => threads.clock.block_on(test(&common, &suites)),
         Some(Action::Counts { table, condition }) => {
             let line = format!("\\counts {table} {}", condition.join(" "));
             scripted(&common, vec![Input::Own(line)], threads)
@@ -194,7 +194,7 @@ pub(super) async fn open(common: &Common, threads: &Threads, interactive: bool) 
         last_error: None,
         errors: 0,
         spool: None,
-        workers: threads.workers.handle().clone(),
+        workers: threads.workers.clone(),
         interrupts: Interrupts::listen(!interactive),
         on_error: common.on_error,
         conditions: Conditions::default(),
@@ -334,10 +334,14 @@ async fn rc(shell: &mut Shell, common: &Common) {
 }
 
 #[cfg(feature = "slt")]
-async fn test(common: &Common, suites: &super::args::Suites, threads: &Threads) -> Result<u8> {
+async fn test(common: &Common, suites: &super::args::Suites) -> Result<u8> {
+    use super::render::width::visible;
     use super::suites::{Options, complete_file, files, needs_warehouse, run_files};
-    use std::io::Write as _;
+    use std::io::{IsTerminal as _, Write as _};
 
+    // what differs quotes data
+    let is_terminal = std::io::stdout().is_terminal();
+    let shown = |text: &str| if is_terminal { visible(text).into_owned() } else { text.to_string() };
     let store_options: BTreeMap<String, String> = common.options.iter().cloned().collect();
     let opened = async {
         Warehouse::check_options(&store_options)?;
@@ -359,7 +363,7 @@ async fn test(common: &Common, suites: &super::args::Suites, threads: &Threads) 
         variables: common.variables.iter().cloned().collect(),
         labels: suites.labels.clone(),
         timeout: common.timeout,
-        workers: Some(threads.workers.handle().clone()),
+        own_threads: true,
     };
     let files = files(&suites.paths)?;
     if options.warehouse.is_none()
@@ -381,16 +385,16 @@ async fn test(common: &Common, suites: &super::args::Suites, threads: &Threads) 
             };
             left += told.len();
             let told: String = told.iter().map(|line| format!("left      {line}\n")).collect();
-            let _ = write!(std::io::stdout(), "{told}{done}");
+            let _ = std::io::stdout().write_all(shown(&format!("{told}{done}")).as_bytes());
         }
     }
     let failed = run_files(&files, &options, suites.jobs, |report| {
-        let mut out = std::io::stdout().lock();
-        let _ = if report.failures.is_empty() {
-            writeln!(out, "ok      {} ({} records)", report.path.display(), report.records)
+        let text = if report.failures.is_empty() {
+            format!("ok      {} ({} records)\n", report.path.display(), report.records)
         } else {
-            writeln!(out, "FAILED  {}\n{}\n", report.path.display(), report.failures.join("\n\n"))
+            format!("FAILED  {}\n{}\n\n", report.path.display(), report.failures.join("\n\n"))
         };
+        let _ = std::io::stdout().write_all(shown(&text).as_bytes());
     })
     .await;
     let _ = writeln!(std::io::stdout(), "{} passed, {failed} failed", files.len() - failed);
@@ -398,6 +402,6 @@ async fn test(common: &Common, suites: &super::args::Suites, threads: &Threads) 
 }
 
 #[cfg(not(feature = "slt"))]
-async fn test(_: &Common, _: &super::args::Suites, _: &Threads) -> Result<u8> {
+async fn test(_: &Common, _: &super::args::Suites) -> Result<u8> {
     Err(Error::unsupported("this build has no runner of suites: build it with feature slt").with_code("Usage"))
 }

@@ -1,5 +1,6 @@
 //! One line on the terminal while long work runs; nothing before half a second, nothing without a terminal.
 
+use std::cell::Cell;
 use std::io::{IsTerminal, Write, stderr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -47,13 +48,16 @@ pub struct Progress {
     started: Instant,
     warehouse: Warehouse,
     before: RequestCounts,
+    /// When the line is due.
+    due: Cell<Instant>,
 }
 
 impl Progress {
     /// For work that starts now on a warehouse.
     pub fn new(language: Language, warehouse: &Warehouse) -> Self {
         let on = stderr().is_terminal() && !super::terminal::is_dumb();
-        Self { on, language, started: Instant::now(), warehouse: warehouse.clone(), before: warehouse.requests() }
+        let (started, before) = (Instant::now(), warehouse.requests());
+        Self { on, language, started, warehouse: warehouse.clone(), before, due: Cell::new(started + QUIET) }
     }
 
     /// From now on a line would disturb.
@@ -62,13 +66,17 @@ impl Progress {
         clear();
     }
 
-    /// Waits until the line should be drawn again; for ever when there is none.
+    /// Waits until the line should be drawn again, at the same moment however often the waiting begins anew; for ever when
+    /// there is none.
     pub async fn tick(&self) {
         if !self.on {
             return std::future::pending().await;
         }
-        let early = QUIET.saturating_sub(self.started.elapsed());
-        tokio::time::sleep(early.max(TICK)).await;
+        let due = self.due.get();
+        if Instant::now() < due {
+            tokio::time::sleep_until(due.into()).await;
+        }
+        self.due.set(Instant::now() + TICK);
     }
 
     /// Draws what is going on.

@@ -45,7 +45,7 @@ pub fn prompt(look: Look<'_>) -> String {
         pins => format!("{} pins", pins.len()),
     };
     let more = chosen.filter(|_| !look.pins.is_empty()).map(|chosen| format!(", {chosen}")).unwrap_or_default();
-    format!("{}@{pinned}{more}{marks}{arrow} ", look.database)
+    format!("{}@{pinned}{more}{marks}{arrow} ", escaped(look.database))
 }
 
 /// The prompt in its colour: red to beware.
@@ -109,6 +109,7 @@ mod tests {
             (Look { choices: &set, ..latest }, "pay@2 SET=> "),
             (Look { choices: &set[..1], pins: &two, ..latest }, "pay@2 pins, SET snapshot-id=3=> "),
             (Look { skipping: true, ..latest }, "pay@latest@=> "),
+            (Look { database: "a\x1b[2J", ..latest }, "a\\x1b[2J@latest=> "),
         ];
         for (look, expected) in cases {
             assert_eq!(prompt(look), expected);

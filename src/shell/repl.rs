@@ -182,6 +182,8 @@ pub fn run(shell: &mut Shell, runtime: &Runtime) -> u8 {
                     }
                 }
                 drop(running);
+                // the names that a key asks for, too, want threads
+                runtime.block_on(shell.workers.ready());
                 if !input.is_open() || shell.quit.is_some() {
                     remember(&mut editor, shell, kept.as_deref(), &std::mem::take(&mut entry));
                 }

@@ -2,10 +2,10 @@
 
 use std::error::Error as _;
 use std::fmt::Write as _;
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 
 use super::language::{Language, advice};
-use super::render::width::{escaped, width};
+use super::render::width::{escaped, visible, width};
 use crate::error::Error;
 
 /// The text an error speaks of.
@@ -29,7 +29,7 @@ pub fn describe(error: &Error, source: Option<&Source>, color: bool, language: L
     let _ = write!(out, "{red}error[{}]{off}", error.code());
     if let Some(source) = source {
         if !source.origin.is_empty() {
-            let _ = write!(out, " {}", source.origin);
+            let _ = write!(out, " {}", escaped(&source.origin));
         }
         match place {
             Some((line, column)) => drop(write!(out, " line {}:{column}", source.line.max(1) + line - 1)),
@@ -37,7 +37,8 @@ pub fn describe(error: &Error, source: Option<&Source>, color: bool, language: L
             None => {}
         }
     }
-    let _ = writeln!(out, ": {}", message(error));
+    // engines quote data
+    let _ = writeln!(out, ": {}", visible(&message(error)));
     if let (Some(source), Some((line, column))) = (source, place) {
         let line_text = usize::try_from(line.saturating_sub(1)).ok().and_then(|at| source.text.lines().nth(at));
         if let Some(line_text) = line_text {
@@ -50,7 +51,7 @@ pub fn describe(error: &Error, source: Option<&Source>, color: bool, language: L
         }
     }
     if let Some(hint) = error.hint() {
-        let _ = writeln!(out, "hint: {hint}");
+        let _ = writeln!(out, "hint: {}", visible(hint));
     }
     if let Some(advice) = advice(error.code()).filter(|_| language == Language::Zh) {
         let _ = writeln!(out, "提示: {advice}");
@@ -99,23 +100,29 @@ fn caret(line: &str, at: usize) -> String {
 
 /// Everything known about an error: its causes too.
 pub fn verbose(error: &Error) -> String {
-    let mut out = format!("error[{}]: {}\n  kind: {:?}\n", error.code(), message(error), error.kind());
+    let what = visible(&message(error)).into_owned();
+    let mut out = format!("error[{}]: {what}\n  kind: {:?}\n", error.code(), error.kind());
     for (name, value) in error.context() {
         let _ = writeln!(out, "  {name}: {}", escaped(value));
     }
     if let Some(hint) = error.hint() {
-        let _ = writeln!(out, "hint: {hint}");
+        let _ = writeln!(out, "hint: {}", visible(hint));
     }
     let mut cause = error.source();
     while let Some(error) = cause {
-        let _ = writeln!(out, "caused by: {error}");
+        let _ = writeln!(out, "caused by: {}", visible(&error.to_string()));
         cause = error.source();
     }
     out
 }
 
-/// Prints to standard error; a closed one is no reason to fail.
+/// Prints to standard error what may hold names and other data; a closed one is no reason to fail.
 pub fn eprint(text: &str) {
+    if std::io::stderr().is_terminal() { eprint_described(&visible(text)) } else { eprint_described(text) }
+}
+
+/// Prints what [`describe`] made, colours and all.
+pub fn eprint_described(text: &str) {
     super::progress::clear();
     let mut out = std::io::stderr().lock();
     let _ = out.write_all(text.as_bytes());
@@ -183,5 +190,10 @@ mod tests {
     fn facts_are_listed_and_cannot_move_the_cursor() {
         let error = Error::corrupt("bad").with_context("file", "a\x1b[2Jb");
         assert_eq!(describe(&error, None, false, Language::En), "error[Corrupt]: bad\n  file: a\\x1b[2Jb\n");
+        // nor can the data that a message quotes
+        let error = Error::invalid("cannot cast '\x1b[2J\u{9b}'\nto INT").with_hint("write \x07");
+        let text = describe(&error, None, false, Language::En);
+        assert_eq!(text, "error[Invalid]: cannot cast '\\x1b[2J\\x9b'\nto INT\nhint: write \\x07\n");
+        assert!(!verbose(&error.with_source(Error::invalid("\x1b"))).contains('\x1b'));
     }
 }

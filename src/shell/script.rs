@@ -10,7 +10,7 @@ use super::input::{Ending, Input, Piece};
 use super::interrupt::Running;
 use super::language::told;
 use super::pager::notice_mark;
-use super::report::{Source, describe, eprint, verbose};
+use super::report::{Source, describe, eprint, eprint_described, verbose};
 use super::state::Shell;
 use super::variables::replaced;
 use crate::error::{Error, Result};
@@ -171,7 +171,7 @@ impl Shell {
             return;
         }
         let color = self.terminal.color && self.terminal.errors;
-        eprint(&describe(error, source, color, self.settings.language));
+        eprint_described(&describe(error, source, color, self.settings.language));
         self.last_error = Some(verbose(error));
         self.errors += 1;
         if let Some(output) = &mut self.output {

@@ -3,8 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::runtime::Handle;
-
 use super::args::OnError;
 use super::conditions::Conditions;
 use super::interrupt::Interrupts;
@@ -13,10 +11,12 @@ use super::lost::LostPins;
 use super::output::Output;
 use super::pager::Paging;
 use super::render::value::Times;
+use super::render::width::escaped;
 use super::render::{Decimals, Expanded, Format, Style};
 use super::spool::Spool;
 use super::terminal::Terminal;
 use super::variables::Variables;
+use super::workers::Workers;
 use crate::error::Result;
 use crate::sql::{Session, SessionConfig, Warehouse};
 
@@ -101,7 +101,7 @@ pub struct Shell {
     /// Rows that were not shown.
     pub spool: Option<Spool>,
     /// Where statements run: other threads than those that hear Ctrl-C and the clock.
-    pub workers: Handle,
+    pub workers: Workers,
     /// Ctrl-C.
     pub interrupts: Interrupts,
     /// What a script does after an error.
@@ -124,7 +124,7 @@ impl Shell {
     /// Cells of tables.
     pub fn style(&self) -> Style {
         Style {
-            null: self.settings.null.clone(),
+            null: escaped(&self.settings.null),
             zone: self.session.time_zone().parse().ok(),
             color: self.terminal.color && self.terminal.output,
             ascii: self.settings.ascii,
@@ -141,11 +141,17 @@ impl Shell {
     /// Opens another warehouse in place of this one.
     pub async fn connect(&mut self, url: &str) -> Result<()> {
         let options = self.store_options.iter().cloned().collect();
-        let warehouse = Warehouse::open(url, &options).await?;
+        let (url, config) = (url.to_string(), self.config.clone());
+        let opened = async move {
+            let warehouse = Warehouse::open(&url, &options).await?;
+            Session::new(&warehouse, config).await
+        };
+        // a server may take the connection and never answer
+        let session = self.under_guard(opened).await?;
         for output in self.output.iter().chain(&self.once) {
-            output.check_outside(&warehouse)?;
+            output.check_outside(session.warehouse())?;
         }
-        self.session = Arc::new(Session::new(&warehouse, self.config.clone()).await?);
+        self.session = Arc::new(session);
         self.names_changed = true;
         self.hidden_rows = false;
         self.lost = LostPins::default();

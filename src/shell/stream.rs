@@ -15,7 +15,7 @@ use datafusion::physical_plan::streaming::StreamingTableExec;
 use futures::StreamExt;
 use tokio::sync::mpsc;
 
-use super::execute::{Answer, Clock, Owned, Show, lost_task, output_error};
+use super::execute::{Answer, Clock, Show, lost_task, output_error};
 use super::footer::Closing;
 use super::interrupt::{Running, interrupted};
 use super::language::told;
@@ -23,7 +23,7 @@ use super::output::Output;
 use super::pager::PagedOutput;
 use super::progress::Stage;
 use super::render::width::{grouped, wrapped};
-use super::render::{Expanded, Format, Limits, Style, renderer};
+use super::render::{Escapes, Expanded, Format, Limits, Style, Visible, renderer};
 use super::report::eprint;
 use super::spool::Spool;
 use super::state::{CELL_WIDTH, Shell};
@@ -36,9 +36,9 @@ pub enum Sink {
     /// Output of this answer only.
     Once(Output),
     /// A terminal that may page.
-    Paged(PagedOutput),
+    Paged(Visible<PagedOutput>),
     /// Standard output.
-    Plain(io::BufWriter<io::Stdout>),
+    Plain(Visible<io::BufWriter<io::Stdout>>),
 }
 
 impl Sink {
@@ -89,9 +89,13 @@ impl Shell {
         } else if let Some(output) = self.output.take() {
             Sink::Standing(output)
         } else {
+            let shown = self.format_for(None, show);
+            let escapes = if self.terminal.output { Escapes::on_terminal(shown) } else { Escapes::None };
             match self.terminal.size() {
-                Some(size) if show.page && self.pages() => Sink::Paged(PagedOutput::new(size)),
-                _ => Sink::Plain(io::BufWriter::new(io::stdout())),
+                Some(size) if show.page && self.pages() => {
+                    Sink::Paged(Visible { inner: PagedOutput::new(size), escapes })
+                }
+                _ => Sink::Plain(Visible { inner: io::BufWriter::new(io::stdout()), escapes }),
             }
         };
         let format = self.format_for(sink.output(), show);
@@ -132,7 +136,7 @@ impl Shell {
                 self.tell_partial(&output);
                 if output.keeps_partial() == Some(false) { Ok(()) } else { output.close() }
             }
-            Sink::Paged(paged) => paged.finish().map_err(output_error),
+            Sink::Paged(paged) => paged.inner.finish().map_err(output_error),
             Sink::Plain(mut out) => {
                 self.printed += u64::from(good);
                 out.flush().map_err(output_error)
@@ -195,12 +199,12 @@ impl Shell {
         let mut spool = cap.map(|cap| Spool::new(Arc::clone(&answer.schema), cap as u64 / 2));
         let mut closing = Closing::of(&answer, self.settings.timing && show.footer);
         let stage = answer.plan.clone().map_or(Stage::Working, Stage::Reading);
-        // once rows stand on the screen, a line of progress would stand between them
-        let apart = matches!(sink, Sink::Paged(_)) || !self.terminal.output || to_file;
+        // once rows stand on the screen, a line of progress would stand between them; those of a capped table come last
+        let apart = matches!(sink, Sink::Paged(_)) || !self.terminal.output || to_file || cap.is_some();
         let mut progress = self.progress();
 
         let (sender, mut receiver) = mpsc::channel::<Result<RecordBatch>>(2);
-        let mut reader = Owned(self.workers.spawn(read_into(answer.stream, sender)));
+        let mut reader = self.workers.spawn(read_into(answer.stream, sender));
         let begun = Instant::now();
         render.begin(sink.writer()).map_err(|e| sink.error(e))?;
         let ended = loop {
@@ -208,9 +212,11 @@ impl Shell {
                 biased;
                 () = running.wait() => break Err(interrupted()),
                 () = clock.expired() => break Err(clock.error()),
+                // before the rows: those that come without a pause would leave it no turn
+                () = progress.tick() => progress.draw(&stage, closing.rows),
                 batch = receiver.recv() => match batch {
                     // a reader that panicked closes its end too, and its rows are not all
-                    None => break (&mut reader.0).await.map_err(lost_task),
+                    None => break (&mut reader.task).await.map_err(lost_task),
                     Some(Err(error)) => break Err(error),
                     Some(Ok(batch)) => {
                         closing.rows += batch.num_rows() as u64;
@@ -228,7 +234,6 @@ impl Shell {
                         }
                     }
                 },
-                () = progress.tick() => progress.draw(&stage, closing.rows),
             }
         };
         drop(progress);

@@ -6,6 +6,7 @@ use super::{Argument, Call, Command, Task};
 use crate::error::{Error, Result};
 use crate::shell::execute::Show;
 use crate::shell::language::both;
+use crate::shell::render::width::visible;
 use crate::shell::report::eprint;
 use crate::shell::state::Shell;
 
@@ -35,6 +36,7 @@ fn run(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
         }
         let written = match &mut shell.output {
             Some(file) => writeln!(file, "{line}"),
+            None if shell.terminal.output => writeln!(std::io::stdout(), "{}", visible(&line)),
             None => writeln!(std::io::stdout(), "{line}"),
         };
         written.map_err(|e| Error::unavailable(format!("cannot write: {e}")).with_code("Output"))

@@ -9,6 +9,7 @@
 //! | `vertical` | one line a column |
 //! | `csv` (and tsv), `json` (and ndjson), `markdown` | what the name says |
 //! | `arrow`, `parquet` | what the name says, for programs |
+//! | `visible` | any of them on a terminal |
 //! | `blocks` | plans and other texts of several lines |
 
 mod arrow;
@@ -20,6 +21,7 @@ mod parquet;
 mod table;
 pub mod value;
 mod vertical;
+mod visible;
 pub mod width;
 
 use std::io::{self, Write};
@@ -30,6 +32,7 @@ use ::arrow::datatypes::SchemaRef;
 use clap::ValueEnum;
 
 pub use table::{Expanded, Limits};
+pub use visible::{Escapes, Visible};
 
 /// How results are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -1,5 +1,6 @@
 //! Text in display cells: measured by grapheme cluster, control characters made visible, long text cut with its size.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use unicode_segmentation::UnicodeSegmentation;
@@ -15,9 +16,8 @@ fn cluster_width(cluster: &str) -> usize {
     UnicodeWidthStr::width(cluster).min(2)
 }
 
-/// Control characters and those that turn the writing direction become visible escapes.
+/// Control characters, those that turn the writing direction and those that nobody sees become visible escapes.
 pub fn escaped(text: &str) -> String {
-    let harmless = |c: char| !c.is_control() && !turns_direction(c);
     if text.chars().all(harmless) {
         return text.to_string();
     }
@@ -35,8 +35,47 @@ pub fn escaped(text: &str) -> String {
     out
 }
 
+/// [`escaped`] line by line: line feeds and tabs stay, as texts of several lines and tables of tabs have them.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    escaped_by(text, |c, out| out.push_str(&escaped(c.encode_utf8(&mut [0; 4]))))
+}
+
+/// The same in JSON, which stays the JSON it was.
+pub fn visible_json(text: &str) -> Cow<'_, str> {
+    escaped_by(text, |c, out| {
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            let _ = write!(out, "\\u{unit:04x}");
+        }
+    })
+}
+
+fn escaped_by(text: &str, escape: impl Fn(char, &mut String)) -> Cow<'_, str> {
+    let harmless = |c: char| harmless(c) || matches!(c, '\n' | '\t');
+    if text.chars().all(harmless) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        if harmless(c) { out.push(c) } else { escape(c, &mut out) }
+    }
+    Cow::Owned(out)
+}
+
+/// Whether a terminal shows a character and does nothing else with it.
+fn harmless(c: char) -> bool {
+    !c.is_control() && !turns_direction(c) && !is_invisible(c)
+}
+
+/// What takes no cell and joins nothing: two texts that differ by it look alike.
+fn is_invisible(c: char) -> bool {
+    matches!(
+        c,
+        '\u{ad}' | '\u{180e}' | '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{206a}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+    )
+}
+
 fn turns_direction(c: char) -> bool {
-    matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}')
+    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}')
 }
 
 /// The text escaped, and cut when it is wider than `limit` cells (0: never): `start…(+1.2 kB)`.
@@ -151,6 +190,20 @@ mod tests {
     #[test]
     fn control_characters_are_visible() {
         assert_eq!(escaped("a\tb\nc\x1b[31m\u{202e}"), "a\\tb\\nc\\x1b[31m\\u{202e}");
+    }
+
+    #[test]
+    fn what_nobody_sees_is_visible() {
+        assert_eq!(escaped("a\u{200b}b\u{feff}\u{ad}\u{61c}"), "a\\u{200b}b\\u{feff}\\xad\\u{61c}");
+        // what joins is part of what is seen
+        assert_eq!(escaped("👨‍👩‍👧 نمی\u{200c}خواهم"), "👨‍👩‍👧 نمی\u{200c}خواهم");
+    }
+
+    #[test]
+    fn lines_stay_lines() {
+        assert_eq!(visible("a\tb\nc\r\x1b]0;x\x07\u{9b}"), "a\tb\nc\\r\\x1b]0;x\\x07\\x9b");
+        assert_eq!(visible_json("{\"v\":\"\u{9b}\u{202e}\"}\n"), "{\"v\":\"\\u009b\\u202e\"}\n");
+        assert!(matches!(visible("订单\n"), Cow::Borrowed(_)));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! A session as sqllogictest sees a database.
 
 use std::fmt;
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,20 +9,21 @@ use arrow::array::RecordBatch;
 use async_trait::async_trait;
 use futures::TryStreamExt;
 use sqllogictest::{AsyncDB, DBOutput};
-use tokio::runtime::Handle;
 
 use super::Options;
 use super::value::{Letter, letters, rows};
 use crate::error::{Error, Result};
 use crate::shell::commands::{pin_statement, unpin_statements, words};
-use crate::shell::execute::{Clock, Owned, lost_task};
+use crate::shell::execute::{Clock, lost_task};
 use crate::shell::variables::Variables;
+use crate::shell::workers::{Owned, Workers};
 use crate::sql::{Session, StatementKind, Warehouse};
 
 /// One connection of a suite.
 pub struct Engine {
     options: Options,
     session: Option<Arc<Session>>,
+    workers: Option<Workers>,
 }
 
 /// An error as suites match it: code, message, facts and hint on one line.
@@ -45,7 +47,7 @@ impl From<Error> for EngineError {
 impl Engine {
     /// A connection; the session begins with the first statement.
     pub fn new(options: Options) -> Self {
-        Self { options, session: None }
+        Self { options, session: None, workers: None }
     }
 
     /// The text with every `${NAME}` replaced.
@@ -87,8 +89,13 @@ impl Engine {
         let sql = self.substituted(sql)?;
         let sql = sql.trim();
         if let Some(url) = sql.strip_prefix("\\connect ") {
-            let warehouse = Warehouse::open(url.trim(), &self.options.store_options).await?;
-            self.session = Some(self.open(&warehouse).await?);
+            let (url, options) = (url.trim().to_string(), self.options.store_options.clone());
+            let config = self.options.session.clone();
+            let opened = async move {
+                let warehouse = Warehouse::open(&url, &options).await?;
+                Session::new(&warehouse, config).await
+            };
+            self.session = Some(Arc::new(self.timed(opened).await?));
             return Ok(DBOutput::StatementComplete(0));
         }
         if self.session.is_none() {
@@ -104,12 +111,28 @@ impl Engine {
             Some(statements) => statements,
             None => sql.to_string(),
         };
-        let (sql, clock) = (sql, Clock::start(self.options.timeout));
-        let workers = self.options.workers.clone().unwrap_or_else(Handle::current);
-        let mut task = Owned(workers.spawn(async move { answer(&session, &sql).await }));
+        self.timed(async move { answer(&session, &sql).await }).await
+    }
+
+    /// Waits for work as long as a record may take.
+    async fn timed<T: Send + 'static>(&mut self, work: impl Future<Output = Result<T>> + Send + 'static) -> Result<T> {
+        if self.options.own_threads && self.workers.is_none() {
+            let started = Workers::start();
+            self.workers =
+                Some(started.map_err(|e| Error::unavailable(format!("cannot start threads: {e}")).with_source(e))?);
+        }
+        let clock = Clock::start(self.options.timeout);
+        let mut owned = match &self.workers {
+            Some(workers) => {
+                // a record that had no more time may keep them
+                workers.ready().await;
+                workers.spawn(work)
+            }
+            None => Owned::here(work),
+        };
         tokio::select! {
             biased;
-            done = &mut task.0 => done.map_err(lost_task)?,
+            done = &mut owned.task => done.map_err(lost_task)?,
             () = clock.expired() => Err(clock.error()),
         }
     }

@@ -15,7 +15,6 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use sqllogictest::{Record, Runner, strict_column_validator};
-use tokio::runtime::Handle;
 
 pub use complete::{Completed, complete_file};
 pub use engine::{Engine, EngineError};
@@ -39,8 +38,9 @@ pub struct Options {
     pub labels: Vec<String>,
     /// Time a record gets.
     pub timeout: Option<Duration>,
-    /// Where records run, so that the clock goes on whatever they do; None: the runtime the suites run in.
-    pub workers: Option<Handle>,
+    /// Whether each connection has threads of its own, so that the clock and the other files go on whatever a record does;
+    /// else records run in the runtime of the suites.
+    pub own_threads: bool,
 }
 
 /// How a file ended.
