@@ -68,7 +68,12 @@ impl Pty {
 
     /// Types.
     pub fn send(&mut self, text: &str) -> Result<(), String> {
-        self.writer.write_all(text.as_bytes()).and_then(|()| self.writer.flush()).map_err(|e| e.to_string())
+        self.send_bytes(text.as_bytes())
+    }
+
+    /// Sends bytes as a terminal in another encoding does.
+    pub fn send_bytes(&mut self, bytes: &[u8]) -> Result<(), String> {
+        self.writer.write_all(bytes).and_then(|()| self.writer.flush()).map_err(|e| e.to_string())
     }
 
     /// Types a line.

@@ -15,6 +15,10 @@ pub const PROMPT: &str = "pay@latest=>";
 /// Never ends by itself.
 pub const ENDLESS: &str = "select count(*) from generate_series(1, 1000000000000) as a(x) where x % 7 = 3;";
 
+/// Gives neither a row nor way for hours.
+pub const STUCK: &str = "select a.value, b.value from generate_series(1, 1000000) a, generate_series(1, 1000000) b \
+                         where (a.value * 7 + b.value) % 100000007 = 3;";
+
 pub type Check = fn(&mut Pty, &TempDir) -> Result<(), String>;
 
 pub fn shell(size: (u16, u16), env: &[(&str, &str)]) -> Result<(Pty, TempDir), String> {
@@ -286,6 +290,44 @@ fn what_never_gives_way_is_cancelled(pty: &mut Pty, _: &TempDir) -> Result<(), S
     pty.wait_text("842").map(drop)
 }
 
+/// All threads are inside of a join that finds nothing for hours: the statements that follow have others.
+fn what_never_gives_way_keeps_nobody(pty: &mut Pty, _: &TempDir) -> Result<(), String> {
+    for _ in 0..2 {
+        is_interrupted_at_once(pty, STUCK, "rows read")?;
+        pty.line("select count(*) + 628 as n from dwd_pay_success;")?;
+        pty.wait_text("842")?;
+        pty.wait_prompt(PROMPT)?;
+        pty.line("\\dt")?;
+        pty.wait_text("dwd_order_status")?;
+        pty.line("select * from dwd_p\t limit 0;")?;
+        pty.wait_text("select * from dwd_pay_success limit 0;")?;
+        pty.wait_prompt(PROMPT)?;
+        pty.send("\x0c")?;
+        pty.wait_prompt(PROMPT)?;
+    }
+    Ok(())
+}
+
+/// Rows that come without a pause and are not shown before the last leave the line of progress its turn.
+fn rows_without_a_pause_are_counted(pty: &mut Pty, _: &TempDir) -> Result<(), String> {
+    is_interrupted_at_once(pty, "select value from generate_series(1, 1000000000000) t;", "rows out")?;
+    pty.wait_text("rows came before the statement ended").map(drop)
+}
+
+/// A server that takes connections and never answers.
+fn connecting_is_cancelled() -> Result<Outcome, String> {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").map_err(|e| e.to_string())?;
+    let endpoint = format!("http://{}", silent.local_addr().map_err(|e| e.to_string())?);
+    let keys = [("AWS_ACCESS_KEY_ID", "k"), ("AWS_SECRET_ACCESS_KEY", "s"), ("AWS_REGION", "us-east-1")];
+    let env = [&keys[..], &[("AWS_ENDPOINT_URL", endpoint.as_str())]].concat();
+    let (mut pty, _home) = shell((30, 140), &env)?;
+    is_interrupted_at_once(&mut pty, "\\connect s3://lake/wh", "working")?;
+    pty.wait_text("error[Interrupted]")?;
+    pty.line("select count(*) + 628 as n from dwd_pay_success;")?;
+    pty.wait_text("842")?;
+    Ok(Outcome::Passed(String::new()))
+}
+
 fn window_may_change(pty: &mut Pty, _: &TempDir) -> Result<(), String> {
     const WIDE: &str =
         "select 'a value of some length' as a, 'and another, as long' as b, 'and the third of them' as c;";
@@ -376,6 +418,75 @@ fn settings_are_read_before_the_prompt() -> Result<Outcome, String> {
         ensure(pty.end()? == 0, || format!("{more:?} did not end with 0"))?;
     }
     Ok(Outcome::Passed(String::new()))
+}
+
+/// A byte of another encoding costs its line: neither the session nor the statement that is open, and nothing pasted
+/// behind it runs.
+fn byte_that_is_no_text_costs_its_line(pty: &mut Pty, _: &TempDir) -> Result<(), String> {
+    pty.line("create view kept as select 35 as n;")?;
+    pty.wait_text("CREATE VIEW")?;
+    pty.wait_prompt(PROMPT)?;
+    pty.line("select n + 7 as answer")?;
+    pty.wait_prompt("pay@latest->")?;
+    pty.send_bytes(b", 'caf\xe9' as x;\rselect 'be' || 'hind';\r")?;
+    pty.wait_text("the line is not UTF-8")?;
+    pty.wait_prompt("pay@latest->")?;
+    pty.line("from kept;")?;
+    pty.wait_text("│     42 │")?;
+    pty.wait_prompt(PROMPT)?;
+    let screen = pty.screen().join("\n");
+    ensure(!screen.contains("│ behind"), || screen)
+}
+
+/// What cannot be read of the history is told once; the rest is there, and lines are kept again.
+fn history_with_a_bad_byte_is_mended() -> Result<Outcome, String> {
+    let home = tempfile::tempdir().map_err(|e| e.to_string())?;
+    let file = home.path().join("state/lakepin/history");
+    std::fs::create_dir_all(home.path().join("state/lakepin")).map_err(|e| e.to_string())?;
+    std::fs::write(&file, b"#V2\nselect 30 + 3 as good;\nselect '\xe9';\n").map_err(|e| e.to_string())?;
+    // the end of the first session is the last line of the second's history
+    for (told, recalled) in [(true, "select 30 + 3 as good;"), (false, "select 40 + 4 as more;")] {
+        let mut pty = shell_in(&home, &crate::suites::demo()?, (30, 200), &[])?;
+        let screen = pty.screen().join("\n");
+        ensure(screen.contains("1 lines of the history are not UTF-8") == told, || screen)?;
+        pty.send("\x1b[A\x1b[A")?;
+        pty.wait_text(recalled)?;
+        pty.send("\x03")?;
+        pty.wait_prompt(PROMPT)?;
+        pty.line("select 40 + 4 as more;")?;
+        pty.wait_text("│   44 │")?;
+        pty.line("\\q")?;
+        pty.end()?;
+    }
+    let kept = std::fs::read_to_string(&file).map_err(|e| e.to_string())?;
+    ensure(kept.contains("good") && kept.contains("more"), || kept)?;
+    Ok(Outcome::Passed(String::new()))
+}
+
+/// No character of data does anything to the terminal, in any format and any message.
+fn data_does_nothing_to_the_terminal(pty: &mut Pty, _: &TempDir) -> Result<(), String> {
+    const EVIL: &str = "chr(27) || ']0;owned' || chr(7) || chr(155) || '5n' || chr(8238)";
+    for format in ["csv", "tsv", "json", "ndjson", "table", "vertical", "markdown"] {
+        pty.line(&format!("\\format {format}"))?;
+        pty.line(&format!("select '{format}-' || {EVIL} as v;"))?;
+        pty.wait_text(&format!("{format}-\\"))?;
+    }
+    pty.line(&format!("select cast('message-' || {EVIL} as int);"))?;
+    pty.wait_text("message-\\x1b]0;owned")?;
+    pty.line(&format!("select 'variable-' || {EVIL} as v \\gset"))?;
+    pty.line("\\echo :v")?;
+    pty.wait_text("variable-\\x1b]0;owned")?;
+    pty.line("\\set")?;
+    pty.wait_text("v = 'variable-\\x1b]0;owned")?;
+    pty.line("\\null :v")?;
+    pty.wait_text("NULL is shown as 'variable-\\x1b]0;owned")?;
+    pty.line("\\use :v")?;
+    pty.wait_text("error[")?;
+    pty.line("select 40 + 2 as answer;")?;
+    pty.wait_text("42")?;
+    let raw = pty.raw();
+    let reached = ["\x1b]0;owned", "\u{9b}5n", "\u{202e}"].into_iter().find(|evil| raw.contains(evil));
+    ensure(reached.is_none(), || format!("{reached:?} in {raw:?}"))
 }
 
 fn prompt_turns_red_when_the_pin_is_lost() -> Result<Outcome, String> {
@@ -570,6 +681,7 @@ fn long_results_stream() -> Result<Outcome, String> {
 pub fn register(tests: &mut Vec<Test>) {
     tests.push(Test::new("shell::B097_ctrl_c_ends_a_script_with_130", ctrl_c_ends_a_script));
     tests.push(Test::new("shell::B097_planning_is_cancelled", planning_is_cancelled));
+    tests.push(Test::new("shell::B097_connecting_is_cancelled", connecting_is_cancelled));
     tests.push(Test::new("shell::closed_pipe_is_quiet", closed_pipe_is_quiet));
     tests.push(Test::new("shell::B096_long_results_stream_in_bounded_memory", long_results_stream));
     tests.push(Test::new("shell::B095_data_is_never_cut", data_is_never_cut));
@@ -577,6 +689,7 @@ pub fn register(tests: &mut Vec<Test>) {
     tests
         .push(Test::new("shell::terminal::history_is_not_kept_in_the_warehouse", history_is_not_kept_in_the_warehouse));
     tests.push(Test::new("shell::terminal::settings_are_read_before_the_prompt", settings_are_read_before_the_prompt));
+    tests.push(Test::new("shell::terminal::history_with_a_bad_byte_is_mended", history_with_a_bad_byte_is_mended));
     tests.push(Test::new("shell::terminal::prompt_turns_red", prompt_turns_red_when_the_pin_is_lost));
     let mut add = |name: &str, size: (u16, u16), env: &'static [(&'static str, &'static str)], check: Check| {
         tests.push(Test::new(format!("shell::terminal::{name}"), move || {
@@ -601,9 +714,14 @@ pub fn register(tests: &mut Vec<Test>) {
     );
     add("B098_watch_never_pages", (60, 100), &[("PAGER", "sed s/^/P:/")], watch_runs_until_told_and_never_pages);
     add("B097_joins_are_cancelled", (30, 140), &[], what_never_gives_way_is_cancelled);
+    add("B097_stuck_statement_keeps_nobody", (40, 140), &[], what_never_gives_way_keeps_nobody);
+    add("B097_rows_without_a_pause_are_counted", (40, 140), &[], rows_without_a_pause_are_counted);
     add("B097_watching_is_cancelled", (30, 140), &[], watching_is_cancelled_while_it_reads);
     add("window_may_change", (30, 120), &[], window_may_change);
     add("dumb_terminal", (30, 120), &[("TERM", "dumb"), ("PAGER", "sed s/^/P:/")], dumb_terminal_gets_no_codes);
+    add("terminal_that_says_nothing", (30, 120), &[("TERM", "")], no_colour_where_none_is_wanted);
+    add("byte_that_is_no_text", (40, 120), &[], byte_that_is_no_text_costs_its_line);
+    add("data_does_nothing_to_the_terminal", (60, 160), &[], data_does_nothing_to_the_terminal);
     add("no_color", (30, 120), &[("NO_COLOR", "1")], no_colour_where_none_is_wanted);
     add("no_home", (30, 120), &[("HOME", ""), ("XDG_STATE_HOME", "")], shell_works_without_a_home);
     add("choice_of_set_is_on_the_prompt", (30, 120), &[], settings_that_choose_a_snapshot_are_on_the_prompt);

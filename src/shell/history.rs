@@ -43,6 +43,38 @@ pub fn prepare(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// What [`mend`] did.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Mended {
+    /// Lines left out.
+    pub lost: usize,
+    /// The file as it was.
+    pub aside: PathBuf,
+}
+
+/// Leaves lines out that are not UTF-8: with one of them the line editor takes and keeps nothing. The file as it was stays
+/// beside it.
+pub fn mend(path: &Path) -> io::Result<Option<Mended>> {
+    let bytes = fs::read(path)?;
+    if std::str::from_utf8(&bytes).is_ok() {
+        return Ok(None);
+    }
+    let lines = || bytes.split_inclusive(|byte| *byte == b'\n');
+    let good: Vec<u8> = lines().filter(|line| std::str::from_utf8(line).is_ok()).flatten().copied().collect();
+    let lost = lines().filter(|line| std::str::from_utf8(line).is_err()).count();
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let (aside, fresh) = (
+        path.with_file_name(format!("{name}.damaged")),
+        path.with_file_name(format!(".{name}.{}", std::process::id())),
+    );
+    // a copy has its rights; at no moment is there no history
+    fs::copy(path, &aside)?;
+    fs::copy(path, &fresh)?;
+    fs::write(&fresh, &good)?;
+    fs::rename(&fresh, path)?;
+    Ok(Some(Mended { lost, aside }))
+}
+
 #[cfg(all(test, unix))]
 mod tests {
     use std::os::unix::fs::PermissionsExt;
@@ -58,6 +90,27 @@ mod tests {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
         prepare(&path).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn lines_that_can_be_read_are_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("history");
+        prepare(&path).unwrap();
+        for good in ["", "#V2\nselect 1;\n", "订单"] {
+            fs::write(&path, good).unwrap();
+            assert_eq!(mend(&path).unwrap(), None, "{good}");
+        }
+        let before = b"#V2\nselect 1;\nselect '\xe9';\nselect 2;\n\xff";
+        fs::write(&path, before).unwrap();
+        let aside = dir.path().join("history.damaged");
+        assert_eq!(mend(&path).unwrap(), Some(Mended { lost: 2, aside: aside.clone() }));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "#V2\nselect 1;\nselect 2;\n");
+        assert_eq!(fs::read(&aside).unwrap(), before);
+        for file in [&path, &aside] {
+            assert_eq!(fs::metadata(file).unwrap().permissions().mode() & 0o777, 0o600);
+        }
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
     }
 
     #[test]

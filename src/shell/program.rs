@@ -10,7 +10,7 @@ use tokio::runtime::{Builder, Runtime};
 use super::args::{Action, Args, Common, Input, Limit, Memory, OnError, Rows};
 use super::conditions::Conditions;
 use super::interrupt::Interrupts;
-use super::language::{Text, told};
+use super::language::{Language, Text, told};
 use super::lost::LostPins;
 use super::output::Output;
 use super::pager::Paging;
@@ -153,6 +153,9 @@ pub(super) async fn open(common: &Common, threads: &Threads, interactive: bool) 
     let warehouse = Warehouse::open(url, &options).await?;
     let config = session_config(common);
     let session = Arc::new(Session::new(&warehouse, config.clone()).await?);
+    if !common.quiet && !common.json_meta {
+        tell_no_database(&session, common.lang).await?;
+    }
     let format = common.format.unwrap_or(if terminal.output { Format::Table } else { Format::Csv });
     let output =
         common.output.as_deref().map(|name| Output::open(name, common.keep_partial, &warehouse)).transpose()?;
@@ -204,6 +207,21 @@ pub(super) async fn open(common: &Common, threads: &Threads, interactive: bool) 
         history: Vec::new(),
         names_changed: false,
     })
+}
+
+/// Any folder can be opened; one without a database is rarely the one that was meant.
+async fn tell_no_database(session: &Session, language: Language) -> Result<()> {
+    if !session.databases().await?.is_empty() {
+        return Ok(());
+    }
+    let text = told!(
+        language,
+        "{url} holds no database: those of a warehouse are folders NAME.db",
+        "{url} 里没有数据库：仓库的数据库是名为 NAME.db 的目录",
+        url = session.warehouse().url()
+    );
+    eprint(&format!("{}{text}\n", super::pager::notice_mark(language)));
+    Ok(())
 }
 
 /// Tells why nothing could be opened; what the command line names wrongly is a mistake of usage, whatever it is called in

@@ -1,6 +1,7 @@
 //! The prompt: a line editor on the main thread, statements on others.
 
 use std::borrow::Cow;
+use std::io::ErrorKind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -21,9 +22,10 @@ use super::commands::{self, Argument};
 use super::complete::{Completion, command_of};
 use super::exit;
 use super::highlight::highlighted;
-use super::history;
+use super::history::{self, Mended};
 use super::input::Input;
 use super::interrupt::TWICE;
+use super::language::told;
 use super::pager::notice_mark;
 use super::prompt::{Look, coloured, prompt};
 use super::redact::redacted;
@@ -134,6 +136,21 @@ pub fn run(shell: &mut Shell, runtime: &Runtime) -> u8 {
         }
     });
     if let Some(path) = &kept {
+        let language = shell.settings.language;
+        match history::mend(path) {
+            Ok(None) => {}
+            Ok(Some(Mended { lost, aside })) => {
+                let text = told!(
+                    language,
+                    "{n} lines of the history are not UTF-8 and were left out; the file as it was is {file}",
+                    "历史记录有 {n} 行不是 UTF-8，已略去；原文件保留为 {file}",
+                    n = lost,
+                    file = aside.display()
+                );
+                eprint(&format!("{}{text}\n", notice_mark(language)));
+            }
+            Err(e) => eprint(&format!("notice: the history cannot be read: {e} ({})\n", path.display())),
+        }
         let _ = editor.load_history(path);
         shell.history = editor.history().iter().cloned().collect();
     }
@@ -204,6 +221,17 @@ pub fn run(shell: &mut Shell, runtime: &Runtime) -> u8 {
             }
             Err(ReadlineError::Eof) => break,
             Err(ReadlineError::Signal(_)) => {}
+            Err(ReadlineError::Io(e)) if e.kind() == ErrorKind::InvalidData => {
+                // what was pasted behind the byte is not what was meant without what stood before it
+                super::terminal::forget_input();
+                let language = shell.settings.language;
+                let text = told!(
+                    language,
+                    "the line is not UTF-8: neither it nor what was pasted behind it was taken",
+                    "这一行不是 UTF-8：它和粘贴在它后面的内容都没有采用"
+                );
+                eprint(&format!("\n{}{text}\n", notice_mark(language)));
+            }
             Err(e) => {
                 eprint(&format!("error[Terminal]: {e}\n"));
                 return exit::FAILED;

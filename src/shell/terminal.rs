@@ -1,5 +1,6 @@
 //! The terminal: whether there is one, how large it is, colours.
 
+use std::ffi::OsStr;
 use std::io::{IsTerminal, stderr, stdin, stdout};
 
 use super::args::ColorChoice;
@@ -19,9 +20,13 @@ pub struct Terminal {
     pub dumb: bool,
 }
 
-/// Whether the terminal says that it only knows lines.
+/// Whether the terminal says that it only knows lines, or says nothing, where terminals say what they are.
 pub fn is_dumb() -> bool {
-    std::env::var_os("TERM").is_some_and(|term| term == "dumb")
+    knows_lines_only(std::env::var_os("TERM").as_deref())
+}
+
+fn knows_lines_only(term: Option<&OsStr>) -> bool {
+    term.map_or(cfg!(unix), |term| term == "dumb" || term.is_empty() && cfg!(unix))
 }
 
 impl Terminal {
@@ -52,8 +57,9 @@ impl Terminal {
 mod modes {
     use std::io::stdin;
     use std::sync::{Mutex, PoisonError};
+    use std::time::Duration;
 
-    use nix::sys::termios::{SetArg, Termios, tcgetattr, tcsetattr};
+    use nix::sys::termios::{FlushArg, SetArg, Termios, tcflush, tcgetattr, tcsetattr};
 
     static KEPT: Mutex<Option<Termios>> = Mutex::new(None);
 
@@ -68,10 +74,19 @@ mod modes {
             let _ = tcsetattr(stdin(), SetArg::TCSANOW, modes);
         }
     }
+
+    /// Drops what was typed or pasted and not yet read, and what of a paste is still on its way.
+    pub fn forget_input() {
+        for _ in 0..5 {
+            let _ = tcflush(stdin(), FlushArg::TCIFLUSH);
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let _ = tcflush(stdin(), FlushArg::TCIFLUSH);
+    }
 }
 
 #[cfg(unix)]
-pub use modes::{keep, restore};
+pub use modes::{forget_input, keep, restore};
 
 #[cfg(not(unix))]
 /// Nothing to remember here.
@@ -80,3 +95,19 @@ pub fn keep() {}
 #[cfg(not(unix))]
 /// Nothing to restore here.
 pub fn restore() {}
+
+#[cfg(not(unix))]
+/// A console gives characters, never bytes that are none.
+pub fn forget_input() {}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn terminal_that_says_nothing_knows_lines_only() {
+        for (term, lines_only) in [(None, true), (Some(""), true), (Some("dumb"), true), (Some("xterm"), false)] {
+            assert_eq!(knows_lines_only(term.map(OsStr::new)), lines_only, "{term:?}");
+        }
+    }
+}

@@ -26,8 +26,16 @@ pub fn default_folder() -> PathBuf {
     std::env::temp_dir().join("lakepin-demo")
 }
 
-fn failed(what: &str, path: &Path, e: std::io::Error) -> Error {
-    Error::unavailable(format!("cannot {what}: {e}")).with_code("Demo").with_context("file", path.display())
+fn failed(what: &str, path: &Path, e: io::Error) -> Error {
+    let full = matches!(e.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
+    let error = if full {
+        // what unpacks says more of itself than of the disk
+        Error::unavailable(format!("cannot {what}: no space left on the device"))
+            .with_hint("make room, or name a folder elsewhere: lakepin demo DIR")
+    } else {
+        Error::unavailable(format!("cannot {what}: {e}"))
+    };
+    error.with_code("Demo").with_context("file", path.display()).with_source(e)
 }
 
 /// Makes the warehouse in a folder that is absent, empty or was made by this function, and puts back what was lost of it.
@@ -163,6 +171,15 @@ mod tests {
         fs::write(other.join("mine"), "").unwrap();
         assert_eq!(make(&other).unwrap_err().code(), "Usage");
         assert_eq!(fs::read_dir(&other).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn full_disk_is_said_with_the_way_out() {
+        let full = io::Error::new(io::ErrorKind::StorageFull, "failed to unpack `x` into `y`");
+        let error = failed("unpack a file", Path::new("d/x"), full);
+        assert!(error.message().contains("no space left") && error.hint().unwrap().contains("demo DIR"), "{error:?}");
+        let other = failed("unpack a file", Path::new("d/x"), io::Error::other("broken"));
+        assert_eq!((other.message(), other.hint()), ("cannot unpack a file: broken", None));
     }
 
     fn files(folder: &Path) -> Vec<(PathBuf, u64)> {
