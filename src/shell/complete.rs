@@ -1,5 +1,5 @@
-//! Completion: keywords, databases, tables, columns, `$` tables, snapshot ids and tags, settings and scan options,
-//! commands and their arguments. Names are asked for on another thread; what is not there in time is offered the next
+//! Completion: keywords, functions, databases, tables, columns, `$` tables, snapshot ids and tags, schema ids, settings and
+//! scan options, variables, commands and their arguments. Names are asked for on another thread; what is not there in time is offered the next
 //! time.
 
 use std::cell::Cell;
@@ -10,11 +10,13 @@ use std::time::{Duration, Instant};
 
 use datafusion::sql::sqlparser::tokenizer::Token;
 
-use super::commands::{self, Argument};
+use super::commands::{self, Argument, unquoted};
 use super::input::lexed;
 use super::names::quoted_name;
+use super::render::width::escaped;
+use super::scope::{Scope, scope};
 use super::variables::quoted;
-use super::words::{KEYWORDS, is_keyword};
+use super::words::KEYWORDS;
 use super::workers::Workers;
 use crate::error::Result;
 use crate::sql::Session;
@@ -31,6 +33,7 @@ struct Known {
     tables: BTreeMap<String, Vec<String>>,
     columns: BTreeMap<String, Vec<String>>,
     versions: BTreeMap<String, (Vec<i64>, Vec<String>)>,
+    schemas: BTreeMap<String, Vec<i64>>,
 }
 
 /// Completes lines of one session.
@@ -40,6 +43,8 @@ pub struct Completion {
     known: Arc<Mutex<Known>>,
     /// Until when the key that was pressed may wait.
     until: Cell<Instant>,
+    /// Variables of the shell.
+    pub variables: Vec<String>,
 }
 
 /// What a place in a statement asks for.
@@ -47,8 +52,10 @@ pub struct Completion {
 enum Wanted {
     Relation,
     Database,
-    Version(String),
-    Tag(String),
+    Version,
+    Tag,
+    Time,
+    Unpin,
     Setting,
     ScanOption,
     Anything,
@@ -57,7 +64,7 @@ enum Wanted {
 impl Completion {
     /// For a session; nothing is asked yet.
     pub fn new(session: Arc<Session>, workers: Workers) -> Self {
-        Self { session, workers, known: Arc::default(), until: Cell::new(Instant::now()) }
+        Self { session, workers, known: Arc::default(), until: Cell::new(Instant::now()), variables: Vec::new() }
     }
 
     /// Asks for the names most often wanted; nobody waits for them.
@@ -135,20 +142,38 @@ impl Completion {
         self.known(|k| k.versions.get(table).cloned()).unwrap_or_default()
     }
 
+    fn schemas(&self, table: &str) -> Vec<i64> {
+        let (session, asked, kept) = (Arc::clone(&self.session), table.to_string(), table.to_string());
+        self.fetch(async move { session.schema_ids(&asked).await }, move |known, ids| {
+            known.schemas.insert(kept, ids);
+        });
+        self.known(|k| k.schemas.get(table).cloned()).unwrap_or_default()
+    }
+
     /// Candidates for the word before the cursor, and where it begins. `before` is the open text of earlier lines.
     pub fn complete(&self, before: &str, line: &str, at: usize) -> (usize, Vec<String>) {
         self.until.set(Instant::now() + PATIENCE);
         let typed = line.get(..at).unwrap_or(line);
+        let start = word_start(typed);
+        let word = typed.get(start..).unwrap_or_default();
+        if let Some(name) = word.strip_prefix(':').filter(|name| !name.starts_with(':')) {
+            return (start, self.variables(name));
+        }
         if before.trim().is_empty()
             && let Some(command) = command_of(typed)
         {
             return self.command(typed, command);
         }
-        let start = word_start(typed);
-        let word = typed.get(start..).unwrap_or_default();
-        let context = format!("{before}\n{}", typed.get(..start).unwrap_or_default());
         let whole = format!("{before}\n{line}");
-        (start, self.sql(&context, &whole, word))
+        (start, self.sql(&whole, before.len() + 1 + start, word))
+    }
+
+    /// `:name`, `:'name'`, `:"name"`.
+    fn variables(&self, typed: &str) -> Vec<String> {
+        let quote = typed.chars().next().filter(|c| matches!(c, '\'' | '"')).map(String::from).unwrap_or_default();
+        let name = typed.get(quote.len()..).unwrap_or_default();
+        let known = self.variables.iter().filter(|known| known.starts_with(name));
+        known.map(|known| format!(":{quote}{known}{quote}")).collect()
     }
 
     fn command(&self, typed: &str, command: &str) -> (usize, Vec<String>) {
@@ -170,7 +195,7 @@ impl Completion {
             Argument::Command => {
                 starting(word, commands::all().into_iter().filter_map(|c| c.names.first().map(|n| (*n).to_string())))
             }
-            Argument::Database if first => starting(word, self.databases().into_iter().map(|name| quoted_name(&name))),
+            Argument::Database if first => named(word, self.databases()),
             Argument::Database => Vec::new(),
             Argument::Table if first => self.relations(word),
             Argument::Version if first => self.relations(word),
@@ -181,31 +206,51 @@ impl Completion {
                 let ids = ids.into_iter().take(VERSIONS).map(|id| id.to_string());
                 starting(word, tags.chain(ids).chain(["ts".into(), "wm:".into(), "commit".into(), "latest".into()]))
             }
+            Argument::Schema if first => self.relations(word),
+            Argument::Schema => {
+                let table = rest.split_whitespace().next().unwrap_or_default();
+                starting(word, self.schemas(table).into_iter().map(|id| id.to_string()))
+            }
+            Argument::Condition if first => self.relations(word),
+            Argument::Condition => {
+                let table = rest.split_whitespace().next().unwrap_or_default();
+                let condition = rest.trim_start().get(table.len()..).unwrap_or_default();
+                let whole = format!("select 1 from {table} where {condition}");
+                self.sql(&whole, whole.len() - word.len(), word)
+            }
             Argument::Table => Vec::new(),
-            Argument::Sql => self.sql(typed.get(..start).unwrap_or_default(), rest, word),
+            Argument::Sql => self.sql(rest, rest.len() - word.len(), word),
         };
         (start, found)
     }
 
-    fn sql(&self, context: &str, whole: &str, word: &str) -> Vec<String> {
+    /// Candidates for the word that begins at a place of a text.
+    fn sql(&self, whole: &str, at: usize, word: &str) -> Vec<String> {
+        let context = whole.get(..at).unwrap_or(whole);
+        let literal = |tag: String| quoted(&tag, '\'');
+        // the table whose state is being chosen is not read any further
+        let versions = || self.versions(&scope(context, context.len()).last.unwrap_or_default());
         match wanted(context) {
-            Wanted::Database => starting(word, self.databases().into_iter().map(|name| quoted_name(&name))),
-            Wanted::Relation => self.relations(word),
-            Wanted::Version(table) => {
-                let (ids, tags) = self.versions(&table);
-                let open = word.strip_prefix('\'').is_some();
-                let tags = tags.into_iter().map(|tag| format!("'{}'", tag.replace('\'', "''")));
+            Wanted::Database => named(word, self.databases()),
+            Wanted::Relation => {
+                let names = scope(whole, at).ctes.into_iter().map(|cte| cte.name);
+                let mut found = named(word, names.collect());
+                found.extend(self.relations(word));
+                found
+            }
+            Wanted::Version => {
+                let (ids, tags) = versions();
+                let open = word.starts_with('\'');
                 let ids = ids.into_iter().take(VERSIONS).map(|id| id.to_string()).filter(|_| !open);
-                starting(word, ids.chain(tags))
+                starting(word, ids.chain(tags.into_iter().map(literal)))
             }
-            Wanted::Tag(table) => {
-                let (_, tags) = self.versions(&table);
-                starting(word, tags.into_iter().map(|tag| format!("'{}'", tag.replace('\'', "''"))))
-            }
+            Wanted::Tag => starting(word, versions().1.into_iter().map(literal)),
+            Wanted::Time => starting(word, ["timestamp".to_string()].into_iter()),
+            Wanted::Unpin => starting(word, ["table", "all"].map(str::to_string).into_iter()),
             Wanted::Setting => self.settings(word),
             Wanted::ScanOption => starting(word, Session::scan_options().map(|option| quoted(option, '\''))),
             Wanted::Anything if word.contains(['$', '@']) => self.relations(word),
-            Wanted::Anything => self.anything(whole, word),
+            Wanted::Anything => self.anything(&scope(whole, at), word),
         }
     }
 
@@ -259,42 +304,42 @@ impl Completion {
             let word = format!("{table}${system}");
             return starting(&word, names);
         }
-        if let Some((database, _)) = word.split_once('.') {
-            let names = self.tables(Some(database)).into_iter();
-            return starting(word, names.map(|name| format!("{database}.{}", quoted_name(&name))));
+        if let Some((database, typed)) = word.split_once('.') {
+            let names = named(typed, self.tables(Some(&unquoted(database))));
+            return names.into_iter().map(|name| format!("{database}.{name}")).collect();
         }
-        let tables = self.tables(None).into_iter().map(|name| quoted_name(&name));
+        let tables = named(word, self.tables(None));
         let mut databases = self.databases();
         databases.push(Session::global_database().to_string());
         let databases = databases.into_iter().map(|name| format!("{}.", quoted_name(&name)));
         let functions =
             Session::table_functions().into_iter().filter(|_| !word.is_empty()).map(|name| format!("{name}("));
-        starting(word, tables.chain(databases).chain(functions))
+        let mut found = tables;
+        found.extend(starting(word, databases.chain(functions)));
+        found
     }
 
-    fn anything(&self, whole: &str, word: &str) -> Vec<String> {
-        let mentioned = mentioned(whole);
-        if let Some((owner, _)) = word.rsplit_once('.') {
-            let table = mentioned
-                .iter()
-                .find(|(table, alias)| {
-                    alias.as_deref() == Some(owner) || table == owner || table.ends_with(&format!(".{owner}"))
-                })
-                .map(|(table, _)| table.clone());
-            let columns = self.columns(&table.unwrap_or_else(|| owner.to_string()));
-            return starting(word, columns.into_iter().map(|column| format!("{owner}.{}", quoted_name(&column))));
+    fn anything(&self, scope: &Scope, word: &str) -> Vec<String> {
+        let of_table = |table: &str| self.columns(table);
+        if let Some((owner, typed)) = word.rsplit_once('.') {
+            let relation = scope.relations.iter().find(|relation| relation.is_called(owner));
+            let columns = relation.map_or_else(|| self.columns(owner), |relation| relation.columns(&of_table));
+            return named(typed, columns).into_iter().map(|column| format!("{owner}.{column}")).collect();
         }
-        if word.is_empty() && mentioned.is_empty() {
+        if word.is_empty() && scope.relations.is_empty() {
             return Vec::new();
         }
         let mut found: Vec<String> = Vec::new();
-        for (table, _) in &mentioned {
-            found.extend(starting(word, self.columns(table).into_iter().map(|column| quoted_name(&column))));
+        for relation in &scope.relations {
+            found.extend(named(word, relation.columns(&of_table)));
         }
         if !word.is_empty() {
+            let called = scope.relations.iter().map(|relation| relation.name.clone());
+            found.extend(named(word, called.filter(|name| !name.is_empty()).collect()));
             let lower = word.chars().any(char::is_lowercase);
             let case = |k: &&str| if lower { k.to_lowercase() } else { (*k).to_string() };
             found.extend(starting(word, KEYWORDS.iter().map(case)));
+            found.extend(starting(word, self.session.function_names().into_iter().map(|name| format!("{name}("))));
             found.extend(self.relations(word));
         }
         let mut seen = std::collections::BTreeSet::new();
@@ -310,10 +355,18 @@ pub fn command_of(typed: &str) -> Option<&str> {
     typed.strip_prefix('\\').or_else(dotted)
 }
 
+/// Names as SQL reads them that begin like the word; behind a quote, in quotes.
+fn named(word: &str, names: Vec<String>) -> Vec<String> {
+    let quote = |name: String| if word.starts_with('"') { quoted(&name, '"') } else { quoted_name(&name) };
+    starting(word, names.into_iter().map(quote))
+}
+
 /// Candidates that begin like the word, case aside; an open quote of a name matches the quoted name.
 fn starting(word: &str, names: impl Iterator<Item = String>) -> Vec<String> {
     let word = word.to_lowercase();
     let mut found: Vec<String> = names
+        // the terminal would act on what such a name holds
+        .filter(|name| escaped(name) == *name)
         .filter(|name| {
             let lower = name.to_lowercase();
             lower.starts_with(&word) || lower.trim_start_matches(['"', '\'']).starts_with(&word) && !word.is_empty()
@@ -353,69 +406,17 @@ fn wanted(context: &str) -> Wanted {
     let words: Vec<String> = tokens.iter().rev().take(6).map(upper).collect();
     let at = |i: usize| words.get(i).map(String::as_str).unwrap_or_default();
     match (at(0), at(1), at(2)) {
-        ("OF", "AS", "VERSION" | "SYSTEM_VERSION") => Wanted::Version(last_table(&tokens)),
-        ("=>", "VERSION", "(") => Wanted::Version(last_table(&tokens)),
-        ("=>", "TAG", "(") => Wanted::Tag(last_table(&tokens)),
+        ("OF", "AS", "VERSION" | "SYSTEM_VERSION") => Wanted::Version,
+        ("OF", "AS", "TIMESTAMP" | "SYSTEM_TIME") => Wanted::Time,
+        ("=>", "VERSION", "(") => Wanted::Version,
+        ("=>", "TAG", "(") => Wanted::Tag,
+        ("UNPIN", ..) => Wanted::Unpin,
         ("SET" | "RESET", ..) => Wanted::Setting,
         ("USE", ..) | ("IN" | "FROM", "TABLES", _) => Wanted::Database,
         ("FROM" | "JOIN" | "TABLE" | "DESCRIBE" | "INTO", ..) => Wanted::Relation,
         ("PARTITIONS", "SHOW", _) => Wanted::Relation,
         _ => Wanted::Anything,
     }
-}
-
-/// The table named last before a place.
-fn last_table(tokens: &[Token]) -> String {
-    let text: Vec<String> = tokens.iter().map(ToString::to_string).collect();
-    mentioned_in(tokens).pop().map(|(table, _)| table).unwrap_or_else(|| text.last().cloned().unwrap_or_default())
-}
-
-/// Tables after FROM, JOIN and TABLE with their aliases.
-fn mentioned(text: &str) -> Vec<(String, Option<String>)> {
-    let tokens: Vec<Token> =
-        lexed(text).into_iter().map(|(t, _)| t).filter(|t| !matches!(t, Token::Whitespace(_))).collect();
-    mentioned_in(&tokens)
-}
-
-fn mentioned_in(tokens: &[Token]) -> Vec<(String, Option<String>)> {
-    let mut found = Vec::new();
-    let mut i = 0;
-    let mut after = false;
-    while let Some(token) = tokens.get(i) {
-        i += 1;
-        let Token::Word(word) = token else {
-            after = after && matches!(token, Token::Comma);
-            continue;
-        };
-        let keyword = word.quote_style.is_none() && is_keyword(&word.value);
-        if keyword {
-            let upper = word.value.to_uppercase();
-            after = matches!(upper.as_str(), "FROM" | "JOIN" | "TABLE" | "DESCRIBE") || (after && upper == "AS");
-            continue;
-        }
-        if !after {
-            continue;
-        }
-        let mut name = word.value.clone();
-        while let (Some(Token::Period), Some(Token::Word(part))) = (tokens.get(i), tokens.get(i + 1)) {
-            name = format!("{name}.{}", part.value);
-            i += 2;
-        }
-        let mut next = i;
-        if matches!(tokens.get(next), Some(Token::Word(w)) if w.value.eq_ignore_ascii_case("as")) {
-            next += 1;
-        }
-        let alias = match tokens.get(next) {
-            Some(Token::Word(alias)) if !is_keyword(&alias.value) => {
-                i = next + 1;
-                Some(alias.value.clone())
-            }
-            _ => None,
-        };
-        found.push((name, alias));
-        after = matches!(tokens.get(i), Some(Token::Comma));
-    }
-    found
 }
 
 #[cfg(test)]
@@ -454,8 +455,11 @@ mod tests {
             ("pin table ", Wanted::Relation),
             ("use ", Wanted::Database),
             ("show tables in ", Wanted::Database),
-            ("select * from pay.t version as of ", Wanted::Version("pay.t".into())),
-            ("select * from t at (tag => ", Wanted::Tag("t".into())),
+            ("select * from pay.t version as of ", Wanted::Version),
+            ("select * from pay.t for system_time as of ", Wanted::Time),
+            ("select * from t at (tag => ", Wanted::Tag),
+            ("unpin ", Wanted::Unpin),
+            ("unpin table ", Wanted::Relation),
             ("set ", Wanted::Setting),
             ("select * from t /*+ options(", Wanted::ScanOption),
             ("select * from t /*+ options('scan.tag-name'='x') */ where ", Wanted::Anything),
@@ -465,13 +469,6 @@ mod tests {
         for (context, expected) in cases {
             assert_eq!(wanted(context), expected, "{context}");
         }
-    }
-
-    #[test]
-    fn tables_and_aliases_are_found() {
-        let found = mentioned("select x. from pay.a x join \"B\" as y on x.i = y.i, c");
-        assert_eq!(found, [("pay.a".to_string(), Some("x".to_string())), ("B".to_string(), Some("y".to_string()))]);
-        assert_eq!(mentioned("select 1 from a, b where c"), [("a".to_string(), None), ("b".to_string(), None)]);
     }
 
     #[test]
@@ -485,7 +482,8 @@ mod tests {
             let config = crate::sql::SessionConfig { database: Some("pay".into()), ..Default::default() };
             Session::new(&warehouse, config).await.unwrap()
         });
-        let completion = Completion::new(Arc::new(session), Workers::single());
+        let mut completion = Completion::new(Arc::new(session), Workers::single());
+        completion.variables = vec!["last_id".to_string()];
         let cases = [
             ("\\use ", "pay"),
             ("\\use p", "pay"),
@@ -506,15 +504,45 @@ mod tests {
             ("set 'paimon.pay.dwd_pay_success.scan.t", "'paimon.pay.dwd_pay_success.scan.tag-name'"),
             ("set 'paimon.scan.", "'paimon.scan.snapshot-id'"),
             ("set lakepin.", "lakepin.verify_files"),
+            ("select * from \"dwd", "\"dwd_pay_success\""),
+            ("select * from pay.\"dwd", "pay.\"dwd_pay_success\""),
+            ("select p.\"amo|\" from dwd_pay_success p", "p.\"amount\""),
+            ("\\set auto", "autopin"),
+            ("\\schema dwd_pay_success ", "0"),
+            ("\\counts dwd_pay_success amo", "amount"),
+            ("\\counts dwd_pay_success where amount > 1 and cha", "channel"),
+            ("unpin ", "table"),
+            ("unpin table dwd_p", "dwd_pay_success"),
+            ("select * from dwd_pay_success p where exists (select 1 from dwd_order_status o where o.st", "o.status"),
+            ("select * from (select dt, amount as amt from dwd_pay_success) s where s.", "s.amt"),
+            ("with x as (select dt, amount as amt from dwd_pay_success) select * from ", "x"),
+            ("with x as (select dt, amount as amt from dwd_pay_success) select x.| from x", "x.amt"),
+            ("select dt, cha| from dwd_pay_success", "channel"),
+            ("select * from dwd_pay_success version as of 1 where ", "channel"),
+            ("select coun", "count("),
+            ("select :la", ":last_id"),
+            ("select 1 where x = :'la", ":'last_id'"),
+            ("\\echo :la", ":last_id"),
+            ("select * from dwd_pay_success for system_time as of ", "timestamp"),
         ];
         for (typed, expected) in cases {
-            let offered = || completion.complete("", typed, typed.len()).1.iter().any(|found| found == expected);
+            // the cursor stands at the mark, or at the end
+            let at = typed.find('|').unwrap_or(typed.len());
+            let line = typed.replacen('|', "", 1);
+            let offered = || completion.complete("", &line, at).1;
             // a slow answer is there at a later key
-            assert!((0..40).any(|_| offered()), "{typed}: {:?}", completion.complete("", typed, typed.len()).1);
+            assert!((0..40).any(|_| offered().iter().any(|found| found == expected)), "{typed}: {:?}", offered());
         }
-        for typed in ["\\use pay ", ".5 + co", "select * from nothing@"] {
+        for (typed, not) in [
+            ("\\use pay ", "pay"),
+            (".5 + co", "counts"),
+            ("select * from nothing@", "pay"),
+            ("with x as (select dt, amount as amt from dwd_pay_success) select * from x where am", "amount"),
+            ("select * from dwd_pay_success for system_time as of ", "amount"),
+            ("select a::la", ":last_id"),
+        ] {
             let found = completion.complete("", typed, typed.len()).1;
-            assert!(!found.iter().any(|name| name.contains("pay") || name.contains("counts")), "{typed}: {found:?}");
+            assert!(!found.iter().any(|name| name.contains(not)), "{typed}: {found:?}");
         }
     }
 

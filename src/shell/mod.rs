@@ -10,7 +10,7 @@
 //! | `language` | the shell's words in English and Chinese |
 //! | `render/` | batches to text, a file a format |
 //! | `commands/` | backslash commands, one registry |
-//! | `repl`, `prompt`, `lost`, `complete`, `highlight`, `history`, `redact`, `words` | the prompt |
+//! | `repl`, `prompt`, `lost`, `complete`, `scope`, `highlight`, `history`, `redact`, `words` | the prompt |
 //! | `names` | names in the statements that commands make |
 //! | `exact` | numbers as they are shown, compared and subtracted without a loss |
 //! | `suites/` | sqllogictest files |
@@ -43,6 +43,7 @@ mod redact;
 mod render;
 mod repl;
 mod report;
+mod scope;
 mod script;
 mod spool;
 mod state;

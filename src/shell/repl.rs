@@ -178,6 +178,7 @@ pub fn run(shell: &mut Shell, runtime: &Runtime) -> u8 {
                 *helper = typing(shell);
             }
             helper.before = input.open_text().to_string();
+            helper.completion.variables = shell.variables.keys().cloned().collect();
         }
         match editor.readline(&(plain, styled)) {
             Ok(line) => {

@@ -30,7 +30,7 @@ pub const COUNTS: Command = Command {
          \\counts dwd_pay_success@v4 amount > 100     另列满足条件的最终行\n\
          并核对 raw = hidden + vector_deleted + superseded + tombstoned + final",
     ),
-    argument: Argument::Table,
+    argument: Argument::Condition,
     run,
 };
 

@@ -151,7 +151,7 @@ pub const COMMANDS: &[&Command] = &[
     listing!(
         &["schema"],
         "table [id]",
-        Argument::Table,
+        Argument::Schema,
         "schemas of a table, or one",
         "表的各版模式，或其中一版",
         |shell, call| {

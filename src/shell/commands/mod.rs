@@ -78,6 +78,10 @@ pub enum Argument {
     Table,
     /// A table, then its versions.
     Version,
+    /// A table, then the ids of its schemas.
+    Schema,
+    /// A table, then a condition over its columns.
+    Condition,
     /// Files.
     File,
     /// SQL.

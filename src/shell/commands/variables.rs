@@ -27,7 +27,7 @@ pub const COMMANDS: &[&Command] = &[
              \\set autopin on    第一次读到的快照在本会话固定\n\
              \\set rows 100、\\set cell_width 0、\\set ascii on：表格的样子",
         ),
-        argument: Argument::None,
+        argument: Argument::Words(SETTINGS),
         run: set,
     },
     &Command {
@@ -36,7 +36,7 @@ pub const COMMANDS: &[&Command] = &[
         task: Task::Run,
         about: both("forget a variable; a setting is what it was without", "删除变量；设置项恢复默认"),
         detail: Text::NONE,
-        argument: Argument::None,
+        argument: Argument::Words(SETTINGS),
         run: unset,
     },
     &Command {

@@ -94,6 +94,30 @@ impl Session {
         Ok((ids, tags.into_iter().map(|(name, _)| name).collect()))
     }
 
+    /// Ids of the schemas of a table, oldest first, for completion.
+    ///
+    /// # Errors
+    /// No such table; schemas that cannot be listed.
+    pub async fn schema_ids(&self, table: &str) -> Result<Vec<i64>> {
+        let run = self.begin(ScanLog::new(), Vec::new())?;
+        let factor = self.factor(table)?;
+        let name = name_of(&factor).ok_or_else(|| Error::invalid(format!("'{table}' is no table name")))?;
+        let (database, name) = self.table_name(name)?;
+        let mut ids: Vec<i64> =
+            run.statement.table(&database, &name).await?.schema_ids().await?.into_iter().map(|id| id.0).collect();
+        ids.sort_unstable();
+        Ok(ids)
+    }
+
+    /// Names of functions in expressions, sorted.
+    pub fn function_names(&self) -> Vec<String> {
+        let state = self.context.state_ref();
+        let state = state.read();
+        let names = state.scalar_functions().keys().chain(state.aggregate_functions().keys());
+        let all: std::collections::BTreeSet<String> = names.chain(state.window_functions().keys()).cloned().collect();
+        all.into_iter().collect()
+    }
+
     /// Names that `SET` takes, those of scan options as `'paimon.scan.…'`.
     pub fn setting_names(&self) -> Vec<String> {
         let state = self.context.state_ref();
