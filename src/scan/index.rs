@@ -167,8 +167,12 @@ pub(crate) async fn ask(pin: &Arc<Pin>, file: &PlannedFile, predicate: &IndexPre
     let predicate = predicate.clone();
     let verdict = run_blocking(move || FileIndex::parse(bytes)?.evaluate(&predicate, rows)).await;
     verdict.map_err(|error| {
-        let damaged = beside.as_ref().unwrap_or(&file.location);
-        error.with_context("table", pin.table.name()).with_context("file", damaged).with_hint(
+        let error = match &beside {
+            Some(damaged) => error.with_context("file", damaged),
+            // which manifest holds the entry, and so the index, the caller knows
+            None => error.with_context("data file", &file.location),
+        };
+        error.with_context("table", pin.table.name()).with_hint(
             "its file index cannot be read; SET the table option 'file-index.read.enabled' to 'false' to do without",
         )
     })

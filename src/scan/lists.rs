@@ -6,16 +6,20 @@
 //! |---|---|
 //! | the bytes of its lists (1.1 and newer) | its length |
 //! | its rows only | the rows of all manifests together; a filter leaves manifests out, so all are read where the list could have been longer |
+//!
+//! Where all manifests are read anyway their rows are compared in either case: an entry may be damaged.
 
 use std::sync::Arc;
 
+use super::agree::{added_twice, named_once, net_rows};
 use super::incremental::ChangeList;
 use super::manifests::Manifest;
 use super::plan::ScanEnv;
 use crate::error::{Error, Result};
 use crate::snapshot::{Pin, Table};
 use crate::spec::manifest::ManifestList;
-use crate::spec::{FileKind, ManifestEntry, ManifestFileMeta, Snapshot};
+use crate::spec::{ManifestEntry, ManifestFileMeta, Snapshot};
+use crate::storage::Location;
 
 /// The manifests that lists name.
 pub(crate) struct Named {
@@ -53,7 +57,9 @@ pub(crate) async fn named(pin: &Pin, env: &ScanEnv) -> Result<Named> {
     ];
     // without a count of rows, all manifests would tell no more than some
     let all_needed = total.is_some() && told.iter().any(|(list, told)| told.leaves_open(list));
-    Ok(Named { metas: base.manifests.iter().chain(&delta.manifests).cloned().collect(), all_needed })
+    let metas: Vec<ManifestFileMeta> = base.manifests.iter().chain(&delta.manifests).cloned().collect();
+    named_once(snapshot, &metas, &pin.table)?;
+    Ok(Named { metas, all_needed })
 }
 
 /// The manifests of a list of changes.
@@ -75,15 +81,14 @@ pub async fn manifests(pin: &Pin, env: &ScanEnv) -> Result<Vec<ManifestFileMeta>
 /// Whether all manifests of a pin name as many rows as its snapshot counts.
 pub(crate) fn check_rows(pin: &Pin, manifests: &[Manifest]) -> Result<()> {
     let Some(snapshot) = &pin.snapshot else { return Ok(()) };
-    let bytes_are_told = snapshot.base_manifest_list_size.is_some() && snapshot.delta_manifest_list_size.is_some();
-    let (false, Some(told)) = (bytes_are_told, snapshot.total_record_count) else { return Ok(()) };
+    let Some(told) = snapshot.total_record_count else { return Ok(()) };
     let lists = format!("{}, {}", snapshot.base_manifest_list, snapshot.delta_manifest_list);
     compare(told, manifests, snapshot, lists, &pin.table)
 }
 
 /// Whether all manifests of a list of changes name as many rows as its snapshot counts.
 pub(crate) fn check_changes(change: &ChangeList, manifests: &[Manifest], table: &Table) -> Result<()> {
-    let (None, Some(told)) = (change.bytes, change.rows) else { return Ok(()) };
+    let Some(told) = change.rows else { return Ok(()) };
     compare(told, manifests, &change.snapshot, change.list.clone(), table)
 }
 
@@ -129,19 +134,19 @@ fn compare(told: i64, manifests: &[Manifest], snapshot: &Snapshot, lists: String
     if found == i128::from(told) {
         return Ok(());
     }
-    Err(Error::corrupt(format!("the manifests name files of {found} rows where the snapshot counts {told}"))
+    let error = Error::corrupt(format!("the manifests name files of {found} rows where the snapshot counts {told}"))
         .with_code("ManifestIncomplete")
         .with_context("table", table.name())
         .with_context("snapshot", snapshot.id)
-        .with_context("file", lists)
-        .with_hint("a manifest list is cut or was replaced: restore it, or read another snapshot"))
-}
-
-/// Rows of all files added less those of all removed, which is how writers count them.
-fn net_rows(manifests: &[Manifest]) -> i128 {
-    manifests.iter().flat_map(|manifest| manifest.iter()).fold(0, |rows, entry| match entry.kind {
-        FileKind::Add => rows + i128::from(entry.file.row_count),
-        FileKind::Delete => rows - i128::from(entry.file.row_count),
+        .with_context("file", lists);
+    Err(match added_twice(manifests) {
+        Some(entry) => error
+            .with_context("added twice", &entry.file.file_name)
+            .with_hint("a manifest that adds the file was damaged or replaced: restore it, or read another snapshot"),
+        None => error.with_hint(
+            "a manifest list is cut, or it, a manifest or the snapshot file was replaced: restore it, or read another \
+             snapshot",
+        ),
     })
 }
 
@@ -154,11 +159,16 @@ impl Origins {
         self.0.extend(names.into_iter().zip(manifests.iter().map(Arc::clone)));
     }
 
+    /// The manifest that holds an entry.
+    pub(crate) fn manifest_of(&self, entry: &Arc<ManifestEntry>, table: &Table) -> Option<Location> {
+        let holds = |manifest: &Manifest| manifest.iter().any(|known| Arc::ptr_eq(known, entry));
+        let (name, _) = self.0.iter().find(|(_, manifest)| holds(manifest))?;
+        table.manifest_location(name).ok()
+    }
+
     /// An error about what an entry says: the damaged file is its manifest, not the data file it tells of.
     pub(crate) fn blame(&self, error: Error, entry: &Arc<ManifestEntry>, table: &Table) -> Error {
-        let holds = |manifest: &Manifest| manifest.iter().any(|known| Arc::ptr_eq(known, entry));
-        let name = self.0.iter().find(|(_, manifest)| holds(manifest)).map(|(name, _)| name);
-        let error = match name.and_then(|name| table.manifest_location(name).ok()) {
+        let error = match self.manifest_of(entry, table) {
             Some(location) => error.with_context("file", location),
             None => error,
         };

@@ -1,5 +1,6 @@
 //! The files a plan considers, each with what became of it.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use super::clean::is_clean;
@@ -86,6 +87,27 @@ impl Live {
 pub(crate) struct KeyLayout {
     from: Vec<DataType>,
     to: Vec<DataType>,
+    /// Whether NULL is a key of the files.
+    nullable: Vec<bool>,
+}
+
+/// Whether a key is certainly above another. Writers agree on the order of all values but NULL, the two zeros, NaN and
+/// bytes.
+pub fn is_above(key: &[Datum], other: &[Datum]) -> bool {
+    for pair in key.iter().zip(other) {
+        let order = match pair {
+            (Datum::Float(one), Datum::Float(other)) => one.partial_cmp(other),
+            (Datum::Double(one), Datum::Double(other)) => one.partial_cmp(other),
+            (Datum::Binary(_) | Datum::Null, _) | (_, Datum::Null) => None,
+            (one, other) => Some(one.total_cmp(other)),
+        };
+        match order {
+            Some(Ordering::Equal) => {}
+            Some(order) => return order == Ordering::Greater,
+            None => return false,
+        }
+    }
+    false
 }
 
 impl KeyLayout {
@@ -97,7 +119,7 @@ impl KeyLayout {
         if file_keys.len() != keys.len() {
             return changed("the primary key was another one when a data file was written".to_string());
         }
-        let mut layout = Self { from: Vec::with_capacity(keys.len()), to: Vec::with_capacity(keys.len()) };
+        let mut layout = Self { from: Vec::new(), to: Vec::new(), nullable: Vec::new() };
         for (index, file_index) in keys.iter().zip(&file_keys) {
             let (Some(field), Some(file_field)) = (schema.fields.get(*index), file_schema.fields.get(*file_index))
             else {
@@ -119,22 +141,35 @@ impl KeyLayout {
             }
             layout.from.push(file_type.clone());
             layout.to.push(table_type.clone());
+            layout.nullable.push(file_field.field_type.nullable);
         }
         Ok(layout)
     }
 
-    /// The key range of a file.
-    pub(crate) fn range(&self, entry: &ManifestEntry) -> Result<KeyRange> {
+    /// The key range of a file; `sorted` is whether its rows are in key order.
+    ///
+    /// # Errors
+    /// A damaged row; a smallest key above the largest, or NULL in a key column that is NOT NULL: sections cut by them
+    /// would tear versions of a key apart.
+    pub(crate) fn range(&self, entry: &ManifestEntry, sorted: bool) -> Result<KeyRange> {
         let from: Vec<&DataType> = self.from.iter().collect();
-        let decode = |row: &BinaryRow| -> Result<Arc<[Datum]>> {
+        let decode = |row: &BinaryRow, which: &str| -> Result<Arc<[Datum]>> {
             let values = row.decode(&from)?;
+            if values.iter().zip(&self.nullable).any(|(value, nullable)| value.is_null() && !nullable) {
+                return Err(Error::corrupt(format!("{which} of an entry is NULL in a column that is NOT NULL"))
+                    .with_code("CorruptManifest"));
+            }
             Ok(values
                 .into_iter()
                 .zip(self.from.iter().zip(&self.to))
                 .map(|(value, (from, to))| if from == to { value } else { widen(&value, to).unwrap_or(Datum::Null) })
                 .collect())
         };
-        Ok((decode(&entry.file.min_key)?, decode(&entry.file.max_key)?))
+        let range = (decode(&entry.file.min_key, "_MIN_KEY")?, decode(&entry.file.max_key, "_MAX_KEY")?);
+        if sorted && is_above(&range.0, &range.1) {
+            return Err(Error::corrupt("_MIN_KEY of an entry is above its _MAX_KEY").with_code("CorruptManifest"));
+        }
+        Ok(range)
     }
 }
 
@@ -145,7 +180,8 @@ impl KeyLayout {
 #[cfg(feature = "codec")]
 pub(crate) fn key_range(entry: &ManifestEntry, file_schema: &TableSchema, schema: &TableSchema) -> Result<KeyRange> {
     if schema.is_primary_key_table() {
-        KeyLayout::try_new(file_schema, schema)?.range(entry)
+        // what planning found was looked at there
+        KeyLayout::try_new(file_schema, schema)?.range(entry, false)
     } else {
         Ok((Arc::new([]), Arc::new([])))
     }

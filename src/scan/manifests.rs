@@ -6,13 +6,14 @@ use bytes::Bytes;
 use futures::StreamExt;
 use futures::stream;
 
-use super::lists::{check_rows, manifests, totals};
+use super::agree::{removes_nothing, rows_fit};
+use super::lists::{Origins, check_rows, manifests, totals};
 use super::plan::ScanEnv;
 use super::progress::ScanProgress;
 use crate::error::{Error, Result};
 use crate::snapshot::{Pin, Table};
 use crate::spec::index_manifest::decode_index_manifest;
-use crate::spec::manifest::{ManifestList, check_size, decode_manifest, decode_whole_list, live};
+use crate::spec::manifest::{self, ManifestList, check_size, decode_manifest, decode_whole_list};
 use crate::spec::{FileKind, IndexFileMeta, ManifestEntry, ManifestFileMeta, SimpleStats};
 use crate::storage::Location;
 use crate::storage::cache::ByteLimitedCache;
@@ -58,6 +59,11 @@ impl ManifestCache {
                 check_size(told, bytes.len()).map_err(|error| error.with_context("file", &location))?;
                 let shown = location.to_string();
                 let list = run_blocking(move || decode_whole_list(&bytes, &shown)).await?;
+                for meta in &list.manifests {
+                    table
+                        .manifest_location(&meta.file_name)
+                        .map_err(|error| error.with_context("file", &location).with_context("table", table.name()))?;
+                }
                 let size = list
                     .manifests
                     .iter()
@@ -122,12 +128,34 @@ async fn read_whole(pin: &Pin, table: &Table, location: &Location) -> Result<Byt
 /// # Errors
 /// A list or manifest that is gone or damaged, files that add up to more rows or bytes than can be said.
 pub async fn live_files(pin: &Arc<Pin>, env: &ScanEnv) -> Result<Vec<Arc<ManifestEntry>>> {
-    let metas = manifests(pin, env).await?;
-    let read = read_manifests(pin, &pin.table, metas, &env.cache, env.concurrency, &ScanProgress::default()).await?;
-    check_rows(pin, &read.manifests)?;
-    let live = fold(&read.manifests);
+    let (origins, manifests) = all_manifests(pin, env).await?;
+    check_rows(pin, &manifests)?;
+    let live = fold_all(&manifests, &origins, &pin.table)?;
     totals(&live, pin)?;
+    for entry in &live {
+        rows_fit(entry).map_err(|error| origins.blame(error, entry, &pin.table))?;
+    }
     Ok(live)
+}
+
+/// All manifests of the pinned snapshot, with their names.
+async fn all_manifests(pin: &Arc<Pin>, env: &ScanEnv) -> Result<(Origins, Vec<Manifest>)> {
+    let metas = manifests(pin, env).await?;
+    let names = metas.iter().map(|meta| meta.file_name.clone()).collect();
+    let read = read_manifests(pin, &pin.table, metas, &env.cache, env.concurrency, &ScanProgress::default()).await?;
+    let mut origins = Origins::default();
+    origins.add(names, &read.manifests);
+    Ok((origins, read.manifests))
+}
+
+/// An error about what an entry of the pinned snapshot says: names the manifest that says it.
+///
+/// Cost: the manifests, which are in the cache of who read the entry from them.
+pub async fn blame_manifest(error: Error, entry: &Arc<ManifestEntry>, pin: &Arc<Pin>, env: &ScanEnv) -> Error {
+    match all_manifests(pin, env).await {
+        Ok((origins, _)) => origins.blame(error, entry, &pin.table),
+        Err(_) => Origins::default().blame(error, entry, &pin.table),
+    }
 }
 
 /// The index files of the pinned snapshot.
@@ -204,6 +232,11 @@ async fn load(pin: &Pin, table: &Table, location: &Location, meta: &ManifestFile
     Ok((entries.into_iter().map(Arc::new).collect(), size))
 }
 
+/// The manifest of the pinned snapshot that holds an entry. Costs as [`blame_manifest`] does.
+pub async fn manifest_of(entry: &Arc<ManifestEntry>, pin: &Arc<Pin>, env: &ScanEnv) -> Option<Location> {
+    all_manifests(pin, env).await.ok()?.0.manifest_of(entry, &pin.table)
+}
+
 /// Runs pure work on a thread for it, so that manifests decode on every core.
 pub(crate) async fn run_blocking<T, F>(work: F) -> Result<T>
 where
@@ -241,7 +274,19 @@ fn entry_bytes(entry: &ManifestEntry) -> usize {
 
 /// The live files of some manifests.
 pub(crate) fn fold(manifests: &[Manifest]) -> Vec<Arc<ManifestEntry>> {
-    live(manifests.iter().flat_map(|manifest| manifest.iter())).into_iter().map(Arc::clone).collect()
+    manifest::live(manifests.iter().flat_map(|manifest| manifest.iter())).into_iter().map(Arc::clone).collect()
+}
+
+/// The live files of all manifests of a snapshot.
+///
+/// # Errors
+/// `CorruptManifest`: an entry removes a file that none of them adds.
+pub(crate) fn fold_all(manifests: &[Manifest], origins: &Origins, table: &Table) -> Result<Vec<Arc<ManifestEntry>>> {
+    let folded = manifest::fold(manifests.iter().flat_map(|manifest| manifest.iter()));
+    match folded.unmatched {
+        Some(entry) => Err(origins.blame(removes_nothing(), entry, table)),
+        None => Ok(folded.live.into_iter().map(Arc::clone).collect()),
+    }
 }
 
 /// The entries that add a file.

@@ -8,6 +8,7 @@
 //! identity, partitions, level visibility, buckets, key statistics, sections, value statistics and file indexes where
 //! they cannot change what a merge returns, and the limit where row counts are proven.
 
+mod agree;
 mod bucket;
 mod clean;
 mod common;
@@ -35,9 +36,10 @@ mod vectors;
 pub use common::CommonFiles;
 pub use filters::exact_filters;
 pub use lists::manifests;
+pub use live::is_above;
 #[cfg(feature = "codec")]
 pub(crate) use live::key_range;
-pub use manifests::{MANIFEST_CACHE_BYTES, ManifestCache, index_files, live_files};
+pub use manifests::{MANIFEST_CACHE_BYTES, ManifestCache, blame_manifest, index_files, live_files, manifest_of};
 pub use plan::{
     ChangeRange, DeletionFile, FileDecision, FileRead, PlannedFile, REQUESTS_AT_ONCE, ScanEnv, ScanKind, ScanPlan,
     ScanRequest, Section, SectionClass, Stage, Stages, Unit,

@@ -12,6 +12,16 @@ use crate::spec::partition_path::{bucket_dir, partition_dir};
 use crate::spec::{Bucket, CoreOptions, DataType, Datum, ManifestEntry, TableSchema};
 use crate::storage::{Location, Storage};
 
+/// Where an external path of metadata leads. It is complete: who reads it may be anywhere.
+async fn external(table: &Table, path: &str) -> Result<(Arc<Storage>, Location)> {
+    let has_scheme = path.split_once(':').is_some_and(|(scheme, rest)| !scheme.contains('/') && rest.starts_with('/'));
+    if path.contains('\0') || !(path.starts_with('/') || has_scheme) {
+        return Err(Error::corrupt(format!("_EXTERNAL_PATH '{}' is no complete path", path.escape_debug()))
+            .with_code("InvalidPath"));
+    }
+    table.storage().resolve(path).await
+}
+
 /// Folders of buckets, each derived once from the partition's values.
 pub(crate) struct Places<'a> {
     table: &'a Arc<Table>,
@@ -33,7 +43,7 @@ impl<'a> Places<'a> {
         partition: &[Datum],
     ) -> Result<(Arc<Storage>, Location)> {
         if let Some(path) = &entry.file.external_path {
-            return self.table.storage().resolve(path).await;
+            return external(self.table, path).await;
         }
         let folder = self.bucket_folder(entry.bucket, number, partition)?;
         Ok((Arc::clone(self.table.storage()), folder.join_named(&entry.file.file_name)?))
@@ -49,7 +59,7 @@ impl<'a> Places<'a> {
     ) -> Result<DeletionFile> {
         let index = &place.index;
         let (storage, location) = match &index.external_path {
-            Some(path) => self.table.storage().resolve(path).await?,
+            Some(path) => external(self.table, path).await?,
             None if self.options.index_file_in_data_file_dir => (
                 Arc::clone(self.table.storage()),
                 self.bucket_folder(bucket, number, partition)?.join_named(&index.file_name)?,

@@ -12,12 +12,13 @@ use datafusion::logical_expr::Expr;
 use futures::StreamExt;
 use futures::stream;
 
+use super::agree::rows_fit;
 use super::evolution::{self, Wanted};
 use super::filters::{Conjunct, Filters, Reach};
 use super::incremental::ChangeList;
 use super::lists::{Named, Origins, check_changes, check_rows, named, named_by, totals};
 use super::live::{KeyLayout, Live};
-use super::manifests::{Manifest, added, fold, read_manifests};
+use super::manifests::{Manifest, added, fold, fold_all, read_manifests};
 use super::partitions::{PartitionId, Partitions, evaluate, evaluate_all};
 use super::plan::{ScanEnv, ScanRequest, SectionClass, Stage, Stages, Unit};
 use super::ranges::ManifestFilter;
@@ -53,6 +54,8 @@ pub(crate) struct Planner<'a> {
     pub(super) notices: Vec<String>,
     pub(super) units: Vec<Unit>,
     origins: Origins,
+    /// Whether the present source was read with all its manifests.
+    whole: bool,
     /// Files considered, with the section of those kept.
     pub(super) considered: Vec<Considered>,
 }
@@ -101,6 +104,7 @@ impl<'a> Planner<'a> {
             notices: Vec::new(),
             units: Vec::new(),
             origins: Origins::default(),
+            whole: false,
             considered: Vec::new(),
         })
     }
@@ -111,6 +115,13 @@ impl<'a> Planner<'a> {
         source: Source<'_>,
         changes: Option<&[ChangeList]>,
     ) -> Result<HashSet<PartitionId>> {
+        let pin = Arc::clone(source.pin);
+        let added = self.add_files(source, changes).await;
+        // changes are of snapshots of their own
+        added.map_err(|error| if changes.is_some() { error } else { pin.named(error) })
+    }
+
+    async fn add_files(&mut self, source: Source<'_>, changes: Option<&[ChangeList]>) -> Result<HashSet<PartitionId>> {
         let pin = source.pin;
         self.sorted_by_key = !pin.options.pk_clustering_override;
         let table = Arc::clone(&pin.table);
@@ -170,6 +181,11 @@ impl<'a> Planner<'a> {
             self.judge(&mut live, Reach::Value, Stage::Value, &verdicts, |_| true);
         }
         let mut planned = self.place_files(pin, &table, &mut live, &vectors).await?;
+        if wants_vectors {
+            let placed = planned.iter().flatten().filter(|file| file.deletion.is_some()).count();
+            let emptied = live.iter().filter(|file| matches!(file.dropped, Some((Stage::Vector, _)))).count();
+            self.notice_stray_vectors(pin, &live, &vectors, placed + emptied);
+        }
         if !unmerged && pin.options.file_index_read_enabled {
             self.ask_indexes(pin, &mut live, &buckets, &mut planned, &verdicts).await?;
         }
@@ -198,10 +214,14 @@ impl<'a> Planner<'a> {
         self.stages.manifest_lists += 2;
         let all = named.metas.len();
         let manifests = self.read_metas(pin, table, named).await?;
-        if manifests.len() == all {
+        self.whole = manifests.len() == all;
+        let live = if self.whole {
             check_rows(pin, &manifests)?;
-        }
-        fold(&manifests).into_iter().map(|entry| self.enter(entry, None, table)).collect()
+            fold_all(&manifests, &self.origins, table)?
+        } else {
+            fold(&manifests)
+        };
+        live.into_iter().map(|entry| self.enter(entry, None, table)).collect()
     }
 
     /// Reads the files that lists of changes add.
@@ -223,7 +243,7 @@ impl<'a> Planner<'a> {
     }
 
     fn enter(&mut self, entry: Arc<ManifestEntry>, snapshot: Option<SnapshotId>, table: &Table) -> Result<Live> {
-        match self.partitions.intern(&entry.partition) {
+        match rows_fit(&entry).and_then(|()| self.partitions.intern(&entry.partition)) {
             Ok(partition) => Ok(Live::new(entry, partition, snapshot)),
             Err(error) => Err(self.origins.blame(error, &entry, table)),
         }
@@ -301,7 +321,10 @@ impl<'a> Planner<'a> {
         let ids_of = |files: &[Live], kept: bool| -> BTreeSet<SchemaId> {
             files.iter().filter(|file| file.is_kept() == kept).map(|file| file.entry.file.schema_id).collect()
         };
-        let mut schemas = self.schemas(pin, table, ids_of(live, true)).await?;
+        let mut schemas = match self.schemas(pin, table, ids_of(live, true)).await {
+            Ok(schemas) => schemas,
+            Err(error) => return Err(self.blame_for_schema(error, pin, live)),
+        };
         if self.request.explain {
             for id in ids_of(live, false) {
                 if !schemas.contains_key(&id)
@@ -315,6 +338,20 @@ impl<'a> Planner<'a> {
             file.schema = schemas.get(&file.entry.file.schema_id).map(Arc::clone);
         }
         Ok(())
+    }
+
+    /// An error about a schema that entries ask for: who asks may be what is damaged.
+    fn blame_for_schema(&self, error: Error, pin: &Pin, live: &[Live]) -> Error {
+        let missing = |file: &&Live| {
+            let name = format!("/schema-{}", file.entry.file.schema_id);
+            file.is_kept() && error.context().iter().any(|(what, value)| *what == "file" && value.ends_with(&name))
+        };
+        let Some(file) = live.iter().find(missing) else { return error };
+        let error = match self.origins.manifest_of(&file.entry, &pin.table) {
+            Some(manifest) => error.with_context("manifest", manifest),
+            None => error,
+        };
+        error.with_context("entry", &file.entry.file.file_name)
     }
 
     async fn schemas(
@@ -351,7 +388,9 @@ impl<'a> Planner<'a> {
             let keys = found
                 .map_err(|error| error.with_context("file", &file.entry.file.file_name))
                 .and_then(|layout| {
-                    layout.range(&file.entry).map_err(|error| self.origins.blame(error, &file.entry, table))
+                    layout
+                        .range(&file.entry, self.sorted_by_key)
+                        .map_err(|error| self.origins.blame(error, &file.entry, table))
                 })
                 .map_err(|error| error.with_context("table", table.name()));
             match keys {

@@ -118,6 +118,10 @@ fn read(
     file_field: &DataField,
     field: &DataField,
 ) -> Bounds {
+    // counts of other columns than the bounds are of: neither can be told apart from damage
+    if !stats.null_counts.is_empty() && stats.null_counts.len() != width {
+        return Bounds::unknown();
+    }
     let nulls = stats.null_counts.get(position).copied().flatten();
     let nulls = nulls.and_then(|count| u64::try_from(count).ok()).filter(|count| *count <= rows);
     let bound = |row: &crate::spec::BinaryRow| match row.arity() {

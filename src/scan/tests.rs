@@ -43,7 +43,7 @@ fn entry(name: &str, level: i32, keys: (i32, i32)) -> ManifestEntry {
 }
 
 fn live(entry: ManifestEntry, schema: &Arc<TableSchema>) -> Live {
-    let keys = super::live::KeyLayout::try_new(schema, schema).unwrap().range(&entry).unwrap();
+    let keys = super::live::KeyLayout::try_new(schema, schema).unwrap().range(&entry, true).unwrap();
     let mut live = Live::new(Arc::new(entry), 0, None);
     live.schema = Some(Arc::clone(schema));
     live.keys = keys;
@@ -399,8 +399,8 @@ fn parts_of_a_row_in_several_files_are_refused_and_whole_rows_are_read() {
     };
     let check = |files: &[Live]| reading(files, None).map(|_| ());
     assert_eq!(check(&[spread(0, 10, "a.parquet"), spread(10, 5, "b.parquet")]), Ok(()));
-    assert_eq!(check(&[spread(0, 10, "a.parquet"), spread(0, 10, "b.parquet")]), Err("DataEvolution"));
-    assert_eq!(check(&[spread(5, 10, "a.parquet"), spread(0, 6, "b.parquet")]), Err("DataEvolution"));
+    assert_eq!(check(&[spread(0, 10, "a.parquet"), spread(0, 10, "b.parquet")]), Err("RowIdsOverlap"));
+    assert_eq!(check(&[spread(5, 10, "a.parquet"), spread(0, 6, "b.parquet")]), Err("RowIdsOverlap"));
     assert_eq!(check(&[spread(0, 10, "a.blob")]), Err("ColumnFile"));
     // a file of one column is left out when that column is not read, and only beside the file of the other columns
     let column = |first: i64, rows: i64, name: &str, of: &[&str]| {
@@ -410,6 +410,8 @@ fn parts_of_a_row_in_several_files_are_refused_and_whole_rows_are_read() {
         live.entry = Arc::new(entry);
         live
     };
+    let files = [spread(0, 10, "a.parquet"), column(0, 10, "b.parquet", &["id"])];
+    assert_eq!(check(&files), Err("DataEvolution"));
     let (none, id) = (std::collections::BTreeSet::new(), std::collections::BTreeSet::from([0]));
     let plain = spread(0, 10, "a.parquet");
     for name in ["b.blob", "b.vector.parquet"] {

@@ -1,15 +1,16 @@
 //! Deletion vectors of a snapshot: which rows of which data file are deleted.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use super::live::Live;
 use super::manifests::index_files;
 use super::partitions::{PartitionId, Partitions};
 use super::plan::ScanEnv;
 use crate::error::{Error, ErrorKind, Result};
 use crate::snapshot::Pin;
-use crate::spec::{DeletionVectorRange, IndexFileMeta};
+use crate::spec::{DeletionVectorRange, FileKind, IndexFileMeta};
 use crate::storage::Location;
 
 /// A vector: the index file that holds it and where in it.
@@ -22,6 +23,8 @@ pub(crate) struct VectorPlace {
 #[derive(Default)]
 pub(crate) struct Vectors {
     places: HashMap<(PartitionId, i32), HashMap<String, VectorPlace>>,
+    /// Index files that list vectors and are not of their type, as shown.
+    untyped: Vec<String>,
 }
 
 impl Vectors {
@@ -30,12 +33,40 @@ impl Vectors {
         self.places.get(&(partition, bucket))?.get(file)
     }
 
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.places.values().map(HashMap::len).sum()
+    }
+
+    /// Index files that list vectors and are of another type, as shown.
+    pub(crate) fn untyped(&self) -> &[String] {
+        &self.untyped
+    }
+
+    /// The files that vectors are of and that are not among `live`, sorted.
+    pub(crate) fn strays(&self, live: &[Live]) -> Vec<String> {
+        let mut left: HashSet<(PartitionId, i32, &str)> = HashSet::with_capacity(self.len());
+        for ((partition, bucket), files) in &self.places {
+            left.extend(files.keys().map(|name| (*partition, *bucket, name.as_str())));
+        }
+        for file in live {
+            left.remove(&(file.partition, file.entry.bucket.0, file.entry.file.file_name.as_str()));
+        }
+        let mut names: Vec<String> =
+            left.into_iter().map(|(_, bucket, name)| format!("'{name}' in bucket {bucket}")).collect();
+        names.sort_unstable();
+        names
+    }
+
     /// Reads the index manifest of the pinned snapshot.
     pub(crate) async fn read(pin: &Arc<Pin>, env: &ScanEnv, partitions: &mut Partitions) -> Result<Self> {
         let files = index_files(pin, env).await?;
         let mut vectors = Self::default();
         for index in files.iter() {
             if !index.holds_vectors() {
+                if index.kind == FileKind::Add && index.deletion_vectors.iter().flatten().next().is_some() {
+                    vectors.untyped.push(format!("'{}' of type '{}'", index.file_name, index.index_type));
+                }
                 continue;
             }
             let partition = match partitions.intern(&index.partition) {

@@ -414,6 +414,18 @@ impl Pin {
         })
     }
 
+    /// Names table and snapshot in an error about what they hold; one that the request is to blame for stays as it is.
+    pub(crate) fn named(&self, error: Error) -> Error {
+        if matches!(error.kind(), ErrorKind::Invalid | ErrorKind::Internal | ErrorKind::Exhausted) {
+            return error;
+        }
+        let error = error.with_context("table", self.table.name());
+        match self.snapshot_id() {
+            Some(id) => error.with_context("snapshot", id),
+            None => error,
+        }
+    }
+
     /// The error for a file of this pin that is gone: the pin expired meanwhile, or the table is damaged.
     pub async fn missing_file(&self, file: &Location) -> Error {
         // files go before the snapshot that names them: give an expiry under way a moment to show itself

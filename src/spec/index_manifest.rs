@@ -55,9 +55,17 @@ impl IndexFileMeta {
         self.kind == FileKind::Add && self.index_type == Self::DELETION_VECTORS
     }
 
-    /// Refuses an index file with other deletion vectors than it counts: those that are not listed would be applied to
+    /// Refuses deletion vectors at places that are none, and an index file with other deletion vectors than it counts: those that are not listed would be applied to
     /// no file, and the rows they delete would come back.
     pub fn check_vectors(&self) -> Result<()> {
+        if let Some(range) = self.deletion_vectors.iter().flatten().find(|range| range.offset < 0 || range.length < 0) {
+            return Err(Error::corrupt(format!(
+                "the index manifest places the deletion vector of '{}' at offset {} with length {} of index file '{}'",
+                range.data_file_name, range.offset, range.length, self.file_name
+            ))
+            .with_code("CorruptManifest")
+            .or_restore());
+        }
         let listed = self.deletion_vectors.as_ref().map_or(0, Vec::len);
         if !self.holds_vectors() || i64::try_from(listed) == Ok(self.row_count) {
             return Ok(());

@@ -1,7 +1,7 @@
 //! Manifest lists and manifests: which data files a snapshot has.
 
 use std::borrow::Borrow;
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 
 mod codec;
@@ -20,7 +20,7 @@ pub struct SimpleStats {
     pub min_values: BinaryRow,
     /// Upper bounds.
     pub max_values: BinaryRow,
-    /// Null counts, None when unknown; may be shorter than the rows.
+    /// Null counts, None when unknown; none at all, or one a column.
     pub null_counts: Vec<Option<i64>>,
 }
 
@@ -217,12 +217,47 @@ impl Hash for FileIdentity<'_> {
     }
 }
 
-/// The live files among the entries of a snapshot: those added and not deleted, whatever the order. A file added again
-/// after its deletion stays invisible, one added twice is there twice, as in the reference implementation.
-pub fn live<'a, E: Borrow<ManifestEntry> + 'a>(entries: impl Iterator<Item = &'a E> + Clone) -> Vec<&'a E> {
+/// The entries of a snapshot, folded.
+#[derive(Debug)]
+pub struct Folded<'a, E> {
+    /// The files added and not deleted, in the order of the entries.
+    pub live: Vec<&'a E>,
+    /// A deletion of a file that none of the entries adds, the first. Where all manifests of a snapshot were folded it is
+    /// damage: the file meant is live again.
+    pub unmatched: Option<&'a E>,
+}
+
+/// Folds entries whatever their order. A file added again after its deletion stays invisible, one added twice is there
+/// twice, as in the reference implementation.
+pub fn fold<'a, E: Borrow<ManifestEntry> + 'a>(entries: impl Iterator<Item = &'a E> + Clone) -> Folded<'a, E> {
     let of_kind = |kind: FileKind| move |entry: &&E| Borrow::<ManifestEntry>::borrow(*entry).kind == kind;
     let identity = |entry: &'a E| Borrow::<ManifestEntry>::borrow(entry).identity();
-    let deleted: HashSet<FileIdentity<'_>> = entries.clone().filter(of_kind(FileKind::Delete)).map(identity).collect();
-    let added = entries.filter(of_kind(FileKind::Add));
-    added.filter(|entry| deleted.is_empty() || !deleted.contains(&identity(entry))).collect()
+    // whether a file of that identity was added
+    let mut deleted: HashMap<FileIdentity<'_>, bool> =
+        entries.clone().filter(of_kind(FileKind::Delete)).map(|entry| (identity(entry), false)).collect();
+    let added = entries.clone().filter(of_kind(FileKind::Add));
+    let live = if deleted.is_empty() {
+        added.collect()
+    } else {
+        added
+            .filter(|entry| match deleted.get_mut(&identity(entry)) {
+                Some(matched) => {
+                    *matched = true;
+                    false
+                }
+                None => true,
+            })
+            .collect()
+    };
+    let unmatched = if deleted.values().all(|matched| *matched) {
+        None
+    } else {
+        entries.filter(of_kind(FileKind::Delete)).find(|entry| deleted.get(&identity(entry)) == Some(&false))
+    };
+    Folded { live, unmatched }
+}
+
+/// The live files among the entries of a snapshot: those added and not deleted. See [`fold`].
+pub fn live<'a, E: Borrow<ManifestEntry> + 'a>(entries: impl Iterator<Item = &'a E> + Clone) -> Vec<&'a E> {
+    fold(entries).live
 }

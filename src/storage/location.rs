@@ -46,9 +46,9 @@ impl Location {
         Self::try_new(&self.root, &joined)
     }
 
-    /// A file below this folder by the name that metadata has of it, which may be damaged.
+    /// A file in this folder by the name that metadata has of it, which may be damaged.
     pub fn join_named(&self, name: &str) -> Result<Self> {
-        let joined = self.join(name).ok().filter(|joined| joined != self);
+        let joined = self.join(name).ok().filter(|joined| joined != self && !name.contains('/'));
         joined.ok_or_else(|| {
             Error::corrupt(format!("metadata names '{name}' in '{self}', which is no name of a file"))
                 .with_code("InvalidPath")

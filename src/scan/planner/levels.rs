@@ -85,6 +85,33 @@ impl Planner<'_> {
         }
     }
 
+    /// Says which deletion vectors are of no live file, where all live files are known, and which index files list
+    /// vectors and are of another type. No writer is known to leave such behind, but none is forbidden to: it is told,
+    /// not refused. If it is damage, rows that were deleted are read again.
+    ///
+    /// Cost: nothing where every vector is that of a file kept.
+    pub(super) fn notice_stray_vectors(&mut self, pin: &Pin, live: &[Live], vectors: &Vectors, applied: usize) {
+        let table = pin.table.name();
+        let mut notices = Vec::new();
+        if self.whole && applied != vectors.len() {
+            let strays = vectors.strays(live);
+            if let [first, rest @ ..] = strays.as_slice() {
+                let others = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
+                notices.push(format!(
+                    "{table}: deletion vectors are listed for files that are not there ({first}{others}); if their names \
+                     are damaged, rows that were deleted are read again"
+                ));
+            }
+        }
+        for index in vectors.untyped() {
+            notices.push(format!(
+                "{table}: index file {index} lists deletion vectors, which are not applied: only those of type \
+                 DELETION_VECTORS are"
+            ));
+        }
+        self.notices.append(&mut notices);
+    }
+
     fn notice_hidden(&mut self, rule: &str, (files, rows): (u64, u64)) {
         if files > 0 {
             self.notices.push(format!("{rule}: {}, {} not read", plural(files, "file"), plural(rows, "row")));

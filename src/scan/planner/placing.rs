@@ -45,6 +45,8 @@ impl Planner<'_> {
             let place = places.data_file(entry, file.partition, &partition).await;
             let (storage, location) = place.map_err(|error| match error.kind() {
                 ErrorKind::Corrupt => self.origins.blame(error, entry, table),
+                // whatever is wrong with a path of its own, the entry says it
+                _ if entry.file.external_path.is_some() => self.origins.blame(error, entry, table),
                 _ => error,
             })?;
             let vector = vectors.of(file.partition, entry.bucket.0, &entry.file.file_name);
@@ -109,7 +111,16 @@ impl Planner<'_> {
         let asked: &Planned = planned;
         let mut answers = stream::iter(questions.into_iter().filter_map(|(number, predicate)| {
             let file = asked.get(number)?.as_ref()?;
-            Some(async move { Ok::<_, Error>((number, ask(pin, file, &predicate).await?)) })
+            let origins = &self.origins;
+            Some(async move {
+                let answer = ask(pin, file, &predicate).await;
+                // an index in the entry is the manifest's, not the data file's
+                let answer = answer.map_err(|error| match file.entry.file.embedded_index {
+                    Some(_) => origins.blame(error, &file.entry, &pin.table),
+                    None => error,
+                });
+                Ok::<_, Error>((number, answer?))
+            })
         }))
         .buffer_unordered(self.env.concurrency.max(1));
         let mut verdict = Vec::new();

@@ -75,7 +75,11 @@ fn run(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
             [] => Ok(()),
             violations => Err(Error::corrupt(format!("the accounting does not close: {}", violations.join("; ")))
                 .with_code("AccountingViolation")
-                .with_context("table", table)),
+                .with_context("table", table)
+                .with_hint(
+                    "metadata and data files contradict each other: keep both as they are, and read a snapshot or tag \
+                     that adds up",
+                )),
         }
     }
     .boxed_local()

@@ -172,7 +172,7 @@ fn manifest_file(row: &mut Row<'_, '_>) -> Result<ManifestFileMeta> {
 
 fn entry(row: &mut Row<'_, '_>, last_partition: &mut BinaryRow) -> Result<ManifestEntry> {
     check_version(row, VERSION)?;
-    Ok(ManifestEntry {
+    let entry = ManifestEntry {
         kind: file_kind(row)?,
         partition: {
             let bytes = row.bytes()?;
@@ -184,7 +184,21 @@ fn entry(row: &mut Row<'_, '_>, last_partition: &mut BinaryRow) -> Result<Manife
         bucket: bucket(row)?,
         total_buckets: row.number()?,
         file: data_file(row.record(&DATA_FILE)?)?,
-    })
+    };
+    check_bucket(&entry)?;
+    Ok(entry)
+}
+
+/// Refuses a file in a bucket that its own bucket count does not have: a filter on the key would look past it. Who
+/// removes a file may have written down the bucket count of that day.
+fn check_bucket(entry: &ManifestEntry) -> Result<()> {
+    let (bucket, total) = (entry.bucket.0, entry.total_buckets);
+    if entry.kind == FileKind::Delete || total <= 0 || bucket < total {
+        return Ok(());
+    }
+    let count = if total == 1 { "1 bucket".to_string() } else { format!("{total} buckets") };
+    Err(Error::corrupt(format!("a data file is in bucket {bucket} of {count}"))
+        .with_context("data file", &entry.file.file_name))
 }
 
 fn data_file(mut row: Row<'_, '_>) -> Result<DataFileMeta> {

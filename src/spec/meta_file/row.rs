@@ -66,9 +66,13 @@ impl<'r, 'a> Row<'r, 'a> {
         let (field, value) = self.next()?;
         match value {
             Value::Null => Ok(None),
-            value => read(value)
-                .map(Some)
-                .ok_or_else(|| damaged("a value is not of its column's type").with_context("column", field.name)),
+            value => read(value).map(Some).ok_or_else(|| {
+                let what = match value {
+                    Value::Long(number) => number.to_string(),
+                    _ => "a value of another type".to_string(),
+                };
+                damaged(format!("{what} cannot be in column {}", field.name)).with_context("column", field.name)
+            }),
         }
     }
 

@@ -301,9 +301,13 @@ async fn changes(
 ) -> Result<Arc<dyn TableProvider>> {
     let Read { mode, kinds, schema } = read;
     let (earliest, latest) = (table.earliest_snapshot_id().await?, table.latest_snapshot_id().await?);
-    let (Some(earliest), Some(latest)) = (earliest, latest) else {
+    let (Some(mut earliest), Some(latest)) = (earliest, latest) else {
         return nothing(statement, table, kinds, options).await;
     };
+    if from < earliest.0 - 1 {
+        // the hint is believed where it is enough; before anything is refused what is there is listed
+        earliest = table.snapshot_ids().await?.into_iter().fold(earliest, SnapshotId::min);
+    }
     if to < from {
         return Err(reversed(from, to));
     }

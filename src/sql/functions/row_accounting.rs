@@ -64,9 +64,10 @@ pub(crate) async fn rows(
     let options = AccountingOptions { exact, zone: zone_of_values, budget, partitions: Vec::new(), config: None };
     let accounting = account(pin, env, &options).await?;
     if let Some(violation) = accounting.violations.first() {
-        return Err(Error::corrupt(format!("the rows do not add up: {violation}"))
-            .with_code("AccountingViolation")
-            .with_context("table", pin.table.name()));
+        let error = Error::corrupt(format!("the rows do not add up: {violation}")).with_code("AccountingViolation");
+        return Err(pin.named(error).with_hint(
+            "metadata and data files contradict each other: keep both as they are, and read a snapshot or tag that adds up",
+        ));
     }
     let counted: Vec<&AccountingRow> = match level {
         AccountingLevel::Table => vec![&accounting.total],

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::Source;
 use crate::error::{Error, Result};
 use crate::recon::accounting::partition_text;
+use crate::scan::manifest_of;
 use crate::snapshot::Pin;
 use crate::spec::partition_path::{bucket_dir, partition_dir};
 use crate::spec::text::datum_text_in;
@@ -26,7 +27,10 @@ impl Texts {
         for entry in entries {
             let id = entry.file.schema_id;
             if let std::collections::btree_map::Entry::Vacant(e) = schemas.entry(id) {
-                e.insert(pin.table.schema(id).await?);
+                match pin.table.schema(id).await {
+                    Ok(schema) => e.insert(schema),
+                    Err(error) => return Err(blame_schema(error, entry, &pin, source).await),
+                };
             }
         }
         Ok(Self { pin, zone, schemas })
@@ -169,6 +173,14 @@ impl Texts {
     /// Text of a value, `null` for NULL.
     pub(super) fn text(&self, value: &Datum, data_type: &DataType) -> String {
         datum_text_in(value, data_type, &self.zone).unwrap_or_else(|| "null".into())
+    }
+}
+
+/// An error about the schema that an entry asks for: the entry may be what is damaged.
+async fn blame_schema(error: Error, entry: &Arc<ManifestEntry>, pin: &Arc<Pin>, source: &Source) -> Error {
+    match manifest_of(entry, pin, &source.env.scan).await {
+        Some(manifest) => error.with_context("manifest", manifest).with_context("entry", &entry.file.file_name),
+        None => error.with_context("entry", &entry.file.file_name),
     }
 }
 

@@ -7,6 +7,7 @@ use super::entries::Texts;
 use super::{Source, files};
 use crate::error::Result;
 use crate::scan::live_files;
+use crate::spec::ManifestEntry;
 use crate::sql::cells::{self, Cell, Kind};
 
 pub(super) fn schema() -> SchemaRef {
@@ -16,11 +17,11 @@ pub(super) fn schema() -> SchemaRef {
 pub(super) async fn rows(source: Source) -> Result<RecordBatch> {
     let live = live_files(source.pin()?, &source.env.scan).await?;
     let texts = Texts::of(&source, &live).await?;
-    let mut rows = Vec::with_capacity(live.len());
-    for entry in &live {
+    let row = |entry: &ManifestEntry| {
         let mut row = files::leading(&texts, entry)?;
         row.push(Cell::opt_long(entry.file.first_row_id));
-        rows.push(row);
-    }
+        Ok(row)
+    };
+    let rows = source.rows_of(&live, row).await?;
     cells::batch(&schema(), &rows)
 }

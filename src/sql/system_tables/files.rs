@@ -66,8 +66,7 @@ fn format(name: &str) -> &str {
 pub(super) async fn rows(source: Source) -> Result<RecordBatch> {
     let live = live_files(source.pin()?, &source.env.scan).await?;
     let texts = Texts::of(&source, &live).await?;
-    let mut rows = Vec::with_capacity(live.len());
-    for entry in &live {
+    let row = |entry: &ManifestEntry| {
         let file = &entry.file;
         let [nulls, min, max] = texts.stats(entry)?;
         let mut row = leading(&texts, entry)?;
@@ -86,8 +85,9 @@ pub(super) async fn rows(source: Source) -> Result<RecordBatch> {
             Cell::opt_long(file.first_row_id),
             file.write_cols.clone().map_or(Cell::Null, Cell::Texts),
         ]);
-        rows.push(row);
-    }
+        Ok(row)
+    };
+    let rows = source.rows_of(&live, row).await?;
     cells::batch(&schema(), &rows)
 }
 

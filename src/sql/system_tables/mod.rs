@@ -32,9 +32,11 @@ use super::cells::{self, Cell};
 use super::memory::LazyTable;
 use super::selector::Selection;
 use super::statement::Statement;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::query::{PoolBudget, QueryEnv};
+use crate::scan::blame_manifest;
 use crate::snapshot::{Fingerprint, Pin, Readable, SessionZone, Table};
+use crate::spec::ManifestEntry;
 
 pub(crate) use global::{GLOBAL_DATABASE, is_global, provider as global, tables as global_tables};
 
@@ -61,6 +63,31 @@ impl Source {
 
     pub(crate) fn pin(&self) -> Result<&Arc<Pin>> {
         self.pin.as_ref().ok_or_else(|| Error::internal("a system table was planned without its pin"))
+    }
+
+    /// An error about what the table holds names it, and the snapshot that is read.
+    fn named(&self, error: Error) -> Error {
+        match &self.pin {
+            Some(pin) => pin.named(error).or_restore(),
+            None if error.kind() == ErrorKind::Corrupt => error.with_context("table", self.table.name()).or_restore(),
+            None => error,
+        }
+    }
+
+    /// The rows that `row` makes of some entries; what is wrong with one is blamed on the manifest that holds it.
+    async fn rows_of(
+        &self,
+        entries: &[Arc<ManifestEntry>],
+        row: impl Fn(&ManifestEntry) -> Result<Vec<Cell>>,
+    ) -> Result<Vec<Vec<Cell>>> {
+        let mut rows = Vec::with_capacity(entries.len());
+        for entry in entries {
+            match row(entry) {
+                Ok(row) => rows.push(row),
+                Err(error) => return Err(blame_manifest(error, entry, self.pin()?, &self.env.scan).await),
+            }
+        }
+        Ok(rows)
     }
 
     /// Adds to a row whether it is the one the session pins, where rows say that.
@@ -204,7 +231,10 @@ pub(crate) async fn provider(
     let schema = system.schema.map(|schema| schema()).ok_or_else(|| Error::internal("a system table has no schema"))?;
     let schema = with_mark(schema, !source.pinned.is_empty());
     let shown = format!("{}${}", table.name(), system.name);
-    Ok(LazyTable::provider(shown, schema, move || load(source.clone())))
+    Ok(LazyTable::provider(shown, schema, move || {
+        let source = source.clone();
+        Box::pin(async move { load(source.clone()).await.map_err(|error| source.named(error)) })
+    }))
 }
 
 /// The error for a past state of a table that tells about all of them, or about what is in force for all.
