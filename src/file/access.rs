@@ -7,7 +7,7 @@ use bytes::Bytes;
 use object_store::{ObjectStore, ObjectStoreExt};
 
 use super::task::FileTask;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::storage::{Location, RequestMeter, Storage, storage_error};
 
 /// The code of a file that is gone. Who knows the pin can say whether it expired.
@@ -101,6 +101,25 @@ impl Access {
         Error::not_found("the data file does not exist (any more)")
             .with_code(DATA_FILE_MISSING)
             .with_context("file", &self.location)
+    }
+
+    /// An error of a file that could not be made sense of: where it is longer than its manifest entry says, its end was
+    /// looked for in the middle, and the entry is what is damaged.
+    pub(crate) async fn or_of_entry(&self, error: Error) -> Error {
+        if error.kind() != ErrorKind::Corrupt {
+            return error;
+        }
+        match self.store.head(self.location.path()).await {
+            Ok(meta) if meta.size > self.size => Error::corrupt(format!(
+                "the manifest entry gives the data file {} bytes, it has {}",
+                self.size, meta.size
+            ))
+            .with_code("DataFileCorrupt")
+            .with_context("file", &self.location)
+            .with_hint("restore the manifest that names the file, or read a snapshot or tag that does not need it")
+            .with_source(error),
+            _ => error,
+        }
     }
 
     /// Why a read failed: the file is gone, shorter than the manifest says, or the store has its own reason.

@@ -38,9 +38,9 @@ pub async fn open(env: &FileEnv, task: &FileTask) -> Result<BoxStream<'static, R
     let request =
         Request { columns: stored_names, live: task.live.clone(), batch_size: task.options.batch_size.max(1) };
     let stored = match format {
-        FileFormat::Parquet => parquet::open(env, &access, request).await?,
+        FileFormat::Parquet => parquet::open(env, &access, request).await,
         #[cfg(feature = "orc")]
-        FileFormat::Orc => orc::open(&access, request).await?,
+        FileFormat::Orc => orc::open(&access, request).await,
         #[cfg(not(feature = "orc"))]
         FileFormat::Orc => {
             return Err(access.locate(
@@ -49,7 +49,11 @@ pub async fn open(env: &FileEnv, task: &FileTask) -> Result<BoxStream<'static, R
                     .with_hint("build with the feature 'orc'"),
             ));
         }
-        FileFormat::Avro => avro::open(&access, request, &task.budget).await?,
+        FileFormat::Avro => avro::open(&access, request, &task.budget).await,
+    };
+    let stored = match stored {
+        Ok(stored) => stored,
+        Err(error) => return Err(access.or_of_entry(error).await),
     };
     if let Some(rows) = stored.rows {
         check_rows(task, &access, rows)?;

@@ -224,6 +224,7 @@ impl Layout {
     pub fn reader_factory(&self, context: &ReadContext) -> Arc<dyn ParquetFileReaderFactory> {
         Arc::new(LakeReaderFactory {
             pin: Arc::clone(&self.summary.pin),
+            kind: self.summary.view.scan_kind(),
             files: Arc::clone(&self.caches.files),
             meter: context.counters.meter().clone(),
         })

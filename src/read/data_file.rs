@@ -13,7 +13,7 @@ use futures::StreamExt;
 use futures::stream::{self, BoxStream};
 
 use super::context::{ReadColumn, ReadContext};
-use super::deletion::physical_rows;
+use super::deletion::{mask_rows, physical_rows};
 use super::held::Held;
 use super::section::RowStream;
 use super::stretch::{by_stretches, narrowed};
@@ -382,7 +382,7 @@ pub async fn read_whole(
     outputs: Vec<Output>,
     held: &mut Held,
 ) -> Result<Option<RecordBatch>> {
-    let rows = physical_rows(file)?;
+    let rows = mask_rows(context, file).await?;
     let stretches = by_stretches(context, file, rows, |context, file, span| {
         let outputs = outputs.clone();
         async move { read_stretch(&context, &file, outputs, rows, span).await }

@@ -12,7 +12,7 @@
 //! | `data_file` | one data file to rows: which columns are read, which are made |
 //! | `selection` | the live rows of a section, computed once for all who ask |
 //! | `streamed` | the same, where the keys do not fit into memory |
-//! | `deletion` | the deletion vector of a file |
+//! | `deletion` | the deletion vector of a file; how many rows of a file are believed without asking it |
 //! | `flight`, `prefetch` | one computation for many; decoding ahead |
 //! | `stretch` | large files in stretches of rows, decoded on several cores |
 //! | `held`, `pace` | memory and tasks that go with their owner; what a merge tries when memory is short |

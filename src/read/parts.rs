@@ -22,7 +22,7 @@ use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 
 use super::context::{ReadContext, SectionHandle};
 use super::data_file::{Output, open_columns};
-use super::deletion::physical_rows;
+use super::deletion::mask_rows;
 use super::held::{AbortOnDrop, Held};
 use super::selection::sized;
 use super::stretch::{by_stretches, narrowed};
@@ -101,7 +101,11 @@ async fn compute(context: &Arc<ReadContext>, handle: &Arc<SectionHandle>) -> Res
                 let name = &file_before.entry.file.file_name;
                 return Err(Error::corrupt(format!("keys overlap those of {name}, a file of the same run"))
                     .with_code("RunNotSorted")
-                    .with_context("file", &file.location));
+                    .with_context("file", &file.location)
+                    .with_hint(
+                        "the file is damaged, or its manifest entry gives it or its neighbour wrong keys (_MIN_KEY, \
+                         _MAX_KEY): restore the one that is, or read a snapshot or tag that needs neither",
+                    ));
             }
         }
         runs.push(run);
@@ -114,7 +118,7 @@ async fn sample(
     file: &Arc<PlannedFile>,
     rules: &Arc<MergeRules>,
 ) -> Result<(KeySample, Held)> {
-    let rows = physical_rows(file)?;
+    let rows = mask_rows(context, file).await?;
     let step = (rows / SAMPLES).clamp(*STEP.start(), *STEP.end());
     context.counters.add_key_files(1);
     let samples = by_stretches(context, file, rows, |context, file, span| {

@@ -10,7 +10,7 @@ use futures::{StreamExt, TryStreamExt};
 
 use super::context::{ReadColumn, ReadContext, SectionHandle, result_schema};
 use super::data_file::{FileRead, adding, batch_of, read_file};
-use super::deletion::{live_rows, physical_rows};
+use super::deletion::{live_rows, made_rows, mask_rows};
 use super::merged::merged;
 use super::selection::selection;
 use crate::error::{Error, Result};
@@ -56,12 +56,16 @@ pub fn file(context: &Arc<ReadContext>, handle: &Arc<SectionHandle>, run: usize,
         let class = handle.section.class;
         let drop_retracts = must_drop_retracts(&context, class);
         if !drop_retracts && is_constant(&context.pin, &context.columns) {
-            return constant_rows(&context, planned, live.map(|live| live.count_set_bits()));
+            let rows = match live {
+                Some(live) => live.count_set_bits(),
+                None => made_rows(&context, planned).await?,
+            };
+            return constant_rows(&context, planned, rows);
         }
         let read = FileRead {
             columns: Arc::clone(&context.columns),
             schema: Arc::clone(context.schema()),
-            live: with_index_rows(planned, live)?,
+            live: with_index_rows(&context, planned, live).await?,
             drop_retracts,
             snapshot_ordering: false,
             batch_size: context.options.batch_size,
@@ -87,7 +91,7 @@ pub async fn live_mask(
     } else {
         live
     };
-    let live = with_index_rows(planned, live)?;
+    let live = with_index_rows(context, planned, live).await?;
     Ok(live.filter(|live| live.count_set_bits() < live.len()))
 }
 
@@ -97,7 +101,7 @@ async fn added_rows(
     file: &Arc<PlannedFile>,
     live: Option<BooleanBuffer>,
 ) -> Result<BooleanBuffer> {
-    let rows = physical_rows(file)?;
+    let rows = mask_rows(context, file).await?;
     let read = FileRead {
         columns: Arc::new([ReadColumn::ValueKind]),
         schema: result_schema(&context.pin, &[ReadColumn::ValueKind])?,
@@ -149,7 +153,7 @@ pub fn is_told(pin: &Pin, kind: ScanKind, keep_deletes: bool, columns: &[ReadCol
 async fn live_of(
     context: &Arc<ReadContext>,
     handle: &Arc<SectionHandle>,
-    file: &PlannedFile,
+    file: &Arc<PlannedFile>,
     run: usize,
     at: usize,
 ) -> Result<Option<BooleanBuffer>> {
@@ -166,9 +170,13 @@ async fn live_of(
 }
 
 /// Leaves out rows that the file's index proves not to match; which rows are live is known by then.
-fn with_index_rows(file: &PlannedFile, live: Option<BooleanBuffer>) -> Result<Option<BooleanBuffer>> {
+async fn with_index_rows(
+    context: &Arc<ReadContext>,
+    file: &Arc<PlannedFile>,
+    live: Option<BooleanBuffer>,
+) -> Result<Option<BooleanBuffer>> {
     let Some(wanted) = &file.index_rows else { return Ok(live) };
-    let rows = physical_rows(file)?;
+    let rows = mask_rows(context, file).await?;
     let wanted = BooleanBuffer::collect_bool(rows, |row| u32::try_from(row).is_ok_and(|row| wanted.contains(row)));
     Ok(Some(match live {
         Some(live) if live.len() == rows => &live & &wanted,
@@ -187,12 +195,8 @@ fn is_constant(pin: &Pin, columns: &[ReadColumn]) -> bool {
     })
 }
 
-/// `rows` rows (None: all of the file) whose columns the manifest entry tells.
-pub fn constant_rows(context: &Arc<ReadContext>, file: &PlannedFile, rows: Option<usize>) -> Result<RowStream> {
-    let rows = match rows {
-        Some(rows) => rows,
-        None => physical_rows(file)?,
-    };
+/// `rows` rows whose columns the manifest entry tells.
+fn constant_rows(context: &Arc<ReadContext>, file: &PlannedFile, rows: usize) -> Result<RowStream> {
     let size = context.options.batch_size.max(1);
     let full = constant_batch(context, file, rows.min(size))?;
     let batches = rows.div_ceil(size);

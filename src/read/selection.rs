@@ -3,8 +3,10 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use arrow::array::{ArrayRef, AsArray};
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::compute::{max, min};
 use arrow::datatypes::{Int8Type, Int64Type};
+use datafusion::common::ScalarValue;
 use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 
 use super::context::{ReadContext, SectionHandle};
@@ -14,7 +16,9 @@ use super::held::{AbortOnDrop, Held};
 use super::streamed::streamed;
 use crate::error::{Error, ErrorKind, Result};
 use crate::merge::{FileSequence, KeyFile, MergeRules, SectionSelection, cut, join, ranked_by_file, select};
-use crate::scan::PlannedFile;
+use crate::scan::{PlannedFile, is_above};
+use crate::spec::arrow_types::scalar_to_datum;
+use crate::spec::{DataField, DataType, Datum};
 
 /// Rows whose selection is worth a task of its own; in tests few, so that their sections have several.
 const ROWS_A_PART: usize = if cfg!(test) { 50 } else { 1 << 18 };
@@ -159,6 +163,10 @@ async fn key_file(
         // no rows: nothing to rank, nothing to select
         None => Vec::new(),
     };
+    check_range(context, file, columns.get(..key_width).unwrap_or_default(), rules)?;
+    if let Some(numbers) = sequence_at.and_then(|at| columns.get(at)) {
+        check_sequences(file, numbers)?;
+    }
     let part = |from: usize, to: usize| columns.get(from..to).unwrap_or_default().to_vec();
     let sequence = match (fixed, sequence_at.and_then(|at| columns.get(at))) {
         (Some(number), _) => FileSequence::Constant(number),
@@ -181,6 +189,77 @@ async fn key_file(
         deleted: live.map(|live| !&live),
     };
     Ok((key_file, held))
+}
+
+/// Refuses a file whose first or last key lies outside of the range its manifest entry gives: sections are cut by that
+/// range. A range may be wider than the keys: releases of old left the key of a dropped delete in it.
+fn check_range(context: &ReadContext, file: &PlannedFile, keys: &[ArrayRef], rules: &MergeRules) -> Result<()> {
+    let Some(last) = keys.first().and_then(|column| column.len().checked_sub(1)) else { return Ok(()) };
+    let fields = &context.pin.schema.fields;
+    let key_at = |row: usize| -> Result<Vec<Datum>> {
+        let columns = keys.iter().zip(rules.key_columns());
+        columns
+            .map(|(column, index)| {
+                let data_type = fields.get(*index).map(DataField::data_type);
+                // the others are cut, padded or rounded by some format
+                let Some(
+                    data_type @ (DataType::TinyInt
+                    | DataType::SmallInt
+                    | DataType::Int
+                    | DataType::BigInt
+                    | DataType::Date
+                    | DataType::Varchar(_)),
+                ) = data_type
+                else {
+                    return Ok(Datum::Null);
+                };
+                Ok(scalar_to_datum(&ScalarValue::try_from_array(column, row)?, data_type)?.unwrap_or(Datum::Null))
+            })
+            .collect()
+    };
+    let (first, last) = (key_at(0)?, key_at(last)?);
+    let shown = |key: &[Datum]| format!("({})", key.iter().map(Datum::to_string).collect::<Vec<_>>().join(", "));
+    if !is_above(&file.min_key, &first) && !is_above(&last, &file.max_key) {
+        return Ok(());
+    }
+    Err(other_file(
+        file,
+        format!(
+            "it holds keys {} to {} where its manifest entry says {} to {}",
+            shown(&first),
+            shown(&last),
+            shown(&file.min_key),
+            shown(&file.max_key)
+        ),
+    ))
+}
+
+/// Refuses sequence numbers outside of those the manifest entry gives, by which files are ranked.
+fn check_sequences(file: &PlannedFile, numbers: &ArrayRef) -> Result<()> {
+    let Some(numbers) = numbers.as_primitive_opt::<Int64Type>() else { return Ok(()) };
+    let (Some(first), Some(last)) = (min(numbers), max(numbers)) else { return Ok(()) };
+    let meta = &file.entry.file;
+    if meta.min_sequence_number <= first && last <= meta.max_sequence_number {
+        return Ok(());
+    }
+    Err(other_file(
+        file,
+        format!(
+            "it holds sequence numbers {first} to {last} where its manifest entry says {} to {}",
+            meta.min_sequence_number, meta.max_sequence_number
+        ),
+    ))
+}
+
+/// A file and its manifest entry contradict each other.
+fn other_file(file: &PlannedFile, what: String) -> Error {
+    Error::corrupt(format!("the data file is not the one its manifest entry tells of: {what}"))
+        .with_code("DataFileCorrupt")
+        .with_context("file", &file.location)
+        .with_hint(
+            "the file was exchanged, or the manifest is damaged: restore the one that is, or read a snapshot or tag that \
+             needs neither",
+        )
 }
 
 fn not_of(kind: &str) -> Error {

@@ -9,7 +9,7 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 
 use super::context::{ReadContext, SectionHandle};
 use super::data_file::{Output, open_columns, snapshot_sequence};
-use super::deletion::{live_rows, physical_rows};
+use super::deletion::{live_rows, mask_rows};
 use super::held::Held;
 use super::pace::Pace;
 use super::section::RowStream;
@@ -25,7 +25,11 @@ pub async fn streamed(
 ) -> Result<SectionSelection> {
     let mut files = Vec::with_capacity(handle.section.runs.len());
     for run in &handle.section.runs {
-        files.push(run.iter().map(|file| physical_rows(file)).collect::<Result<Vec<_>>>()?);
+        let mut rows = Vec::with_capacity(run.len());
+        for file in run {
+            rows.push(mask_rows(context, file).await?);
+        }
+        files.push(rows);
     }
     let rows = files.iter().flatten().try_fold(0usize, |sum, rows| sum.checked_add(*rows));
     // so that the position of every row is a number

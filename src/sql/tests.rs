@@ -4,6 +4,7 @@ mod bytes;
 mod caches;
 mod changes;
 mod copies;
+mod damage;
 mod global;
 mod hints;
 mod joined;

@@ -229,6 +229,10 @@ fn overlap(before: &str, file: &str) -> Error {
     Error::corrupt(format!("keys overlap those of {before}, a file of the same run"))
         .with_code("RunNotSorted")
         .with_context("file", file)
+        .with_hint(
+            "the file is damaged, or its manifest entry gives it or its neighbour wrong keys (_MIN_KEY, _MAX_KEY): restore the \
+             one that is, or read a snapshot or tag that needs neither",
+        )
 }
 
 impl File {

@@ -38,13 +38,16 @@ use object_store::ObjectStore;
 use parking_lot::Mutex;
 use parquet::arrow::arrow_reader::RowSelection;
 
+use super::read_exec::named_in;
 use super::read_metrics::ReadMetrics;
 use super::summary::ScanSummary;
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::guarded_stream;
 use crate::query::mapping::Mapping;
 use crate::read::{ReadContext, ReadCounters, SectionHandle, live_mask};
+use crate::scan::ScanKind;
 use crate::scan::{PlannedFile, SectionClass};
+use crate::snapshot::Pin;
 use crate::storage::Location;
 
 /// Which file of which section a file of the scan is. Travels with the file through regrouping and splitting.
@@ -274,7 +277,8 @@ impl Morselizer for MaskedFiles {
             return Err(Error::internal("a file of a scan does not say which file of the table it is").into());
         };
         let place = Place {
-            table: self.context.pin.table.name().into(),
+            pin: Arc::clone(&self.context.pin),
+            kind: self.context.kind,
             location: reference.planned().map_err(DataFusionError::from)?.location.clone(),
             counted: Arc::clone(&self.counted),
         };
@@ -301,7 +305,8 @@ impl MaskedFiles {
 /// Which file of which table is read.
 #[derive(Debug, Clone)]
 struct Place {
-    table: Arc<str>,
+    pin: Arc<Pin>,
+    kind: ScanKind,
     location: Location,
     #[expect(dead_code, reason = "held while the file is read")]
     counted: Arc<Counted>,
@@ -352,7 +357,7 @@ fn told(error: DataFusionError, place: &Place) -> DataFusionError {
         return match error {
             DataFusionError::External(source) if source.is::<Error>() => {
                 let ours = Error::from_datafusion(DataFusionError::External(source));
-                let ours = ours.with_context("table", &place.table);
+                let ours = named_in(ours, &place.pin, place.kind);
                 let of_file = matches!(ours.kind(), ErrorKind::Corrupt | ErrorKind::Unsupported);
                 if of_file { ours.with_context("file", &place.location).or_restore().into() } else { ours.into() }
             }
@@ -361,17 +366,16 @@ fn told(error: DataFusionError, place: &Place) -> DataFusionError {
     }
     let ours = Error::from_datafusion(error);
     if ours.code() != "Execution" {
-        return ours.with_context("table", &place.table).into();
+        return named_in(ours, &place.pin, place.kind).into();
     }
     damaged(ours.message(), place).with_source(ours).into()
 }
 
 fn damaged(what: impl fmt::Display, place: &Place) -> Error {
-    Error::corrupt(format!("the data file is damaged: {what}"))
+    let error = Error::corrupt(format!("the data file is damaged: {what}"))
         .with_code("DataFileCorrupt")
-        .with_context("table", &place.table)
-        .with_context("file", &place.location)
-        .or_restore()
+        .with_context("file", &place.location);
+    named_in(error, &place.pin, place.kind).or_restore()
 }
 
 fn is_parquet(error: &DataFusionError) -> bool {

@@ -17,8 +17,10 @@ use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::metadata::ParquetMetaData;
 
 use super::merge_source::FileRef;
+use super::read_exec::named_in;
 use crate::error::{Error, Result};
 use crate::file::{Access, DATA_FILE_MISSING, FileEnv, check_row_groups, footer};
+use crate::scan::ScanKind;
 use crate::snapshot::Pin;
 use crate::storage::RequestMeter;
 
@@ -27,6 +29,8 @@ use crate::storage::RequestMeter;
 pub struct LakeReaderFactory {
     /// The pin.
     pub pin: Arc<Pin>,
+    /// What is read of it.
+    pub kind: ScanKind,
     /// Footers.
     pub files: Arc<FileEnv>,
     /// Counts the requests.
@@ -50,6 +54,7 @@ impl ParquetFileReaderFactory for LakeReaderFactory {
             pin: Arc::clone(&self.pin),
             files: Arc::clone(&self.files),
             access: Access::of(&file_of_table.storage, &self.meter, place, entry.file_size),
+            kind: self.kind,
             rows: entry.row_count,
             metrics: ParquetFileMetrics::new(partition_index, file.object_meta.location.as_ref(), metrics),
         }))
@@ -60,6 +65,8 @@ struct LakeReader {
     pin: Arc<Pin>,
     files: Arc<FileEnv>,
     access: Access,
+    /// What is read of the table.
+    kind: ScanKind,
     /// Rows by the manifest entry.
     rows: i64,
     metrics: ParquetFileMetrics,
@@ -85,7 +92,7 @@ impl LakeReader {
         if error.code() == DATA_FILE_MISSING {
             return self.pin.missing_file(self.access.location()).await;
         }
-        error.with_context("table", self.pin.table.name())
+        named_in(error, &self.pin, self.kind)
     }
 
     /// A footer that counts what the manifest does. Looked at each time: who read it first may not have asked.
@@ -123,10 +130,12 @@ impl AsyncFileReader for LakeReader {
     ) -> BoxFuture<'a, ParquetResult<Arc<ParquetMetaData>>> {
         async move {
             let this: &Self = self;
-            let footer = footer(&this.files, &this.access, FooterFetch(this)).await;
+            let footer = match footer(&this.files, &this.access, FooterFetch(this)).await {
+                Ok(footer) => this.checked(footer),
+                Err(error) => Err(this.access.or_of_entry(error).await),
+            };
             footer
-                .and_then(|footer| this.checked(footer))
-                .map_err(|error| error.with_context("table", this.pin.table.name()))
+                .map_err(|error| named_in(error, &this.pin, this.kind))
                 .map_err(|error| ParquetError::External(Box::new(error)))
         }
         .boxed()

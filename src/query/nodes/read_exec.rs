@@ -24,13 +24,15 @@ use futures::{Stream, StreamExt, TryStreamExt};
 
 use super::read_metrics::ReadMetrics;
 use super::summary::ScanSummary;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::query::budget::PoolBudget;
 use crate::query::statistics::{UnitFacts, statistics_of};
 use crate::query::view::kinds_as_text;
 use crate::read::{
     ReadCaches, ReadColumn, ReadContext, ReadOptions, SectionHandle, SectionPart, file, is_told, part, section,
 };
+use crate::scan::ScanKind;
+use crate::snapshot::Pin;
 
 /// One piece of work: rows that one partition of the node gives out.
 #[derive(Debug, Clone)]
@@ -329,8 +331,17 @@ fn read_items(context: &Arc<ReadContext>, items: Vec<Item>) -> BoxStream<'static
             Item::Part { section, part: which } => part(&context, &section, which),
             Item::File { section, run, file: at } => file(&context, &section, run, at),
         })
-        .map_err(move |error| error.with_context("table", named.pin.table.name()))
+        .map_err(move |error| named_in(error, &named.pin, named.kind))
         .boxed()
+}
+
+/// An error of reading names the table, and the snapshot where only one is read: changes are of many, and of a branch
+/// that completes the table one does not know it here.
+pub(super) fn named_in(error: Error, pin: &Pin, kind: ScanKind) -> Error {
+    if kind.is_unmerged() || pin.fallback.is_some() || pin.primary.is_some() {
+        return error.with_context("table", pin.table.name());
+    }
+    pin.named(error).with_context("table", pin.table.name())
 }
 
 /// Counts rows, stops at the limit without polling further, and shows kinds as text.
