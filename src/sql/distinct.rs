@@ -70,7 +70,7 @@ enum Binding {
 type Test = fn(Box<Expr>) -> Expr;
 
 enum Part {
-    Operand(Expr),
+    Operand(Box<Expr>),
     Not,
     And,
     Or,
@@ -79,8 +79,8 @@ enum Part {
     Is(Test),
 }
 
-fn test_of(expr: Expr) -> Result<(Box<Expr>, Test), Expr> {
-    Ok(match expr {
+fn test_of(expr: Box<Expr>) -> Result<(Box<Expr>, Test), Box<Expr>> {
+    Ok(match *expr {
         Expr::IsNull(tested) => (tested, Expr::IsNull),
         Expr::IsNotNull(tested) => (tested, Expr::IsNotNull),
         Expr::IsTrue(tested) => (tested, Expr::IsTrue),
@@ -89,7 +89,7 @@ fn test_of(expr: Expr) -> Result<(Box<Expr>, Test), Expr> {
         Expr::IsNotFalse(tested) => (tested, Expr::IsNotFalse),
         Expr::IsUnknown(tested) => (tested, Expr::IsUnknown),
         Expr::IsNotUnknown(tested) => (tested, Expr::IsNotUnknown),
-        other => return Err(other),
+        other => return Err(Box::new(other)),
     })
 }
 
@@ -131,11 +131,11 @@ fn has_distinct(expr: &Expr) -> bool {
 /// Operators and operands in the order they were written.
 fn parts(expr: Expr) -> Vec<Part> {
     enum Work {
-        Tree(Expr),
+        Tree(Box<Expr>),
         Part(Part),
     }
     let mut parts = Vec::new();
-    let mut open = vec![Work::Tree(expr)];
+    let mut open = vec![Work::Tree(Box::new(expr))];
     while let Some(work) = open.pop() {
         let expr = match work {
             Work::Part(part) => {
@@ -144,20 +144,20 @@ fn parts(expr: Expr) -> Vec<Part> {
             }
             Work::Tree(expr) => expr,
         };
-        let (left, part, right) = match expr {
+        let (left, part, right) = match *expr {
             Expr::BinaryOp { left, op: BinaryOperator::And, right } => (Some(left), Part::And, Some(right)),
             Expr::BinaryOp { left, op: BinaryOperator::Or, right } => (Some(left), Part::Or, Some(right)),
             Expr::IsDistinctFrom(left, right) => (Some(left), Part::Distinct, Some(right)),
             Expr::IsNotDistinctFrom(left, right) => (Some(left), Part::NotDistinct, Some(right)),
             Expr::UnaryOp { op: UnaryOperator::Not, expr } => (None, Part::Not, Some(expr)),
-            other => match test_of(other) {
+            other => match test_of(Box::new(other)) {
                 Ok((tested, test)) => (Some(tested), Part::Is(test), None),
                 Err(operand) => (None, Part::Operand(operand), None),
             },
         };
-        open.extend(right.map(|right| Work::Tree(*right)));
+        open.extend(right.map(Work::Tree));
         open.push(Work::Part(part));
-        open.extend(left.map(|left| Work::Tree(*left)));
+        open.extend(left.map(Work::Tree));
     }
     parts
 }
@@ -165,7 +165,7 @@ fn parts(expr: Expr) -> Vec<Part> {
 /// An expression of operators that bind at least as tight as `least`; None when the parts do not make one.
 fn build(parts: &mut Peekable<IntoIter<Part>>, least: Binding) -> Option<Expr> {
     let mut left = match parts.next()? {
-        Part::Operand(operand) => operand,
+        Part::Operand(operand) => *operand,
         Part::Not => Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(build(parts, Binding::Not)?) },
         Part::And | Part::Or | Part::Distinct | Part::NotDistinct | Part::Is(_) => return None,
     };

@@ -135,8 +135,11 @@ fn statistics_of(node: &Arc<dyn ExecutionPlan>) -> Arc<Statistics> {
     StatisticsContext::new().compute(node.as_ref(), &StatisticsArgs::new()).expect("statistics")
 }
 
+/// Smallest and largest key of a file.
+type KeyRange = (Arc<[Datum]>, Arc<[Datum]>);
+
 /// Smallest and largest keys of the files of a node, in the order of its items.
-fn key_ranges(node: &Arc<dyn ExecutionPlan>) -> Vec<(Arc<[Datum]>, Arc<[Datum]>)> {
+fn key_ranges(node: &Arc<dyn ExecutionPlan>) -> Vec<KeyRange> {
     let Some(read) = node.downcast_ref::<ReadExec>() else { return Vec::new() };
     let sections = read.partitions().iter().flatten().map(Item::section);
     let files = sections.flat_map(|handle| handle.section.files());

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio::sync::{Mutex as TokioMutex, OwnedMutexGuard};
 
-use super::Statement;
+use super::{Key, Statement};
 use crate::error::{Error, Result};
 use crate::scan::ChangeRange;
 use crate::snapshot::{Pin, PinRequest, Table, TableIdent, parse_timestamp};
@@ -26,7 +26,7 @@ pub(crate) struct Used {
 /// What was resolved so far, by database and table: resolving one table does not wait for another.
 #[derive(Debug, Default)]
 pub(super) struct Pins {
-    by_table: Mutex<HashMap<(String, String), Arc<TokioMutex<TablePins>>>>,
+    by_table: Mutex<HashMap<Key, Arc<TokioMutex<TablePins>>>>,
 }
 
 /// What was resolved so far of a table and its branches, which may complete each other. It is held while a state is

@@ -168,8 +168,11 @@ fn written(rows: &[Vec<Option<i32>>]) -> Vec<Vec<String>> {
     rows.iter().map(|row| row.iter().map(cell).collect()).collect()
 }
 
+/// A statement, the rows it gives, and whether their order counts.
+type Asked = (String, Vec<Vec<Option<i32>>>, bool);
+
 /// Statements and the rows they give; in order when they have a LIMIT.
-fn statements() -> Vec<(String, Vec<Vec<Option<i32>>>, bool)> {
+fn statements() -> Vec<Asked> {
     let mut statements = Vec::new();
     for (kind, join) in KINDS {
         let (shows_a, shows_b) = kind.shows();
