@@ -17,6 +17,7 @@ use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan, TryCast, 
 use datafusion::optimizer::AnalyzerRule;
 
 use crate::query::settings::session_zone;
+use crate::snapshot::names_zone;
 use crate::spec::Zone;
 
 /// The zone of our columns in Arrow's types.
@@ -157,6 +158,11 @@ fn is_clock(data_type: &DataType) -> bool {
     )
 }
 
+/// A text that names its zone.
+fn is_zoned_text(expr: &Expr) -> bool {
+    matches!(expr, Expr::Literal(value, _) if value.try_as_str().flatten().is_some_and(names_zone))
+}
+
 /// A time in the session's zone, ready to be cast: Arrow's cast to a time without zone keeps the clock of UTC.
 fn on_clock(zoned: Expr, wanted: &DataType) -> Expr {
     match wanted {
@@ -177,10 +183,14 @@ fn local(expr: Expr, schema: &DFSchema, zone: &str) -> DfResult<Transformed<Expr
             let from = expr.get_type(schema)?;
             Ok(match (ours(&from), ours(field.data_type())) {
                 (None, Some(unit)) if is_clock(&from) => {
-                    // Arrow makes of a date the midnight of UTC, whatever the zone
-                    let clock = match from {
-                        DataType::Date32 | DataType::Date64 => cast(*expr, DataType::Timestamp(unit, None)),
-                        _ => *expr,
+                    let clock = match *expr {
+                        // TIMESTAMP '…Z' is an instant, which the inner cast would forget
+                        Expr::Cast(Cast { expr: text, .. }) if is_zoned_text(&text) => *text,
+                        // Arrow makes of a date the midnight of UTC, whatever the zone
+                        date if matches!(from, DataType::Date32 | DataType::Date64) => {
+                            cast(date, DataType::Timestamp(unit, None))
+                        }
+                        clock => clock,
                     };
                     Transformed::yes(cast(cast(clock, in_zone(unit)), field.data_type().clone()))
                 }

@@ -108,6 +108,9 @@ async fn instants_are_on_the_sessions_clock_wherever_a_clock_counts() {
             ("COL = TIMESTAMPTZ '2024-02-29 20:34:56.123'", vec!["1"]),
             ("COL = TIMESTAMPTZ '2024-02-29 12:34:56.123Z'", vec!["1"]),
             ("COL = '2024-02-29T12:34:56.123Z'", vec!["1"]),
+            ("COL = TIMESTAMP '2024-02-29T12:34:56.123Z'", vec!["1"]),
+            ("COL BETWEEN TIMESTAMP '2024-02-29 12:34:00Z' AND TIMESTAMP '2024-02-29 20:35:00+08:00'", vec!["1"]),
+            ("COL IN (TIMESTAMP '2024-02-29 12:34:56.123Z')", vec!["1"]),
             ("COL = TIMESTAMP '2024-02-29 12:34:56.123' AT TIME ZONE 'UTC'", vec!["1"]),
             ("extract(hour FROM COL AT TIME ZONE 'UTC') = 12", vec!["1"]),
             // more digits than the column has
