@@ -298,3 +298,20 @@ async fn groups_of_two_columns_of_one_name_are_not_mixed_up() {
     expected.dedup();
     assert_eq!(rows(&session, &sql).await, expected);
 }
+
+/// Whole files, whose scans take filters: `a.id IS NULL` must not end in the scan of `b`.
+#[tokio::test]
+async fn a_filter_on_one_side_of_golden_snapshots_stays_off_the_other() {
+    let session = golden_session().await;
+    let on = "ON a.dt = b.dt AND a.id = b.id";
+    let news = "SELECT b.dt, b.id FROM pk_lsm VERSION AS OF 9 b WHERE NOT EXISTS \
+                (SELECT 1 FROM pk_lsm VERSION AS OF 4 a WHERE a.dt = b.dt AND a.id = b.id)";
+    let wanted = rows(&session, news).await.len();
+    assert_eq!(wanted, 445);
+    for join in ["RIGHT", "FULL"] {
+        let sql = format!(
+            "SELECT a.id, b.id FROM pk_lsm VERSION AS OF 4 a {join} JOIN pk_lsm VERSION AS OF 9 b {on} WHERE a.id IS NULL"
+        );
+        assert_eq!(rows(&session, &sql).await.len(), wanted, "{sql}");
+    }
+}
