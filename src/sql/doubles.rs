@@ -3,6 +3,8 @@
 //!
 //! The tree has no node for a DOUBLE literal. A dictionary under a name that nobody can write stands for it, and the
 //! expression planner here turns that into the literal.
+//!
+//! The same walk meets the literals of [`times`].
 
 use std::ops::ControlFlow;
 
@@ -19,12 +21,12 @@ use datafusion::sql::sqlparser::ast::{
 };
 use datafusion::sql::sqlparser::tokenizer::Span;
 
-use super::distinct;
+use super::{distinct, times};
 
 /// Key of the dictionary that stands for a DOUBLE.
 const KEY: &str = "\0double";
 
-/// Marks the numbers with an exponent in a statement. It is planned by [`DoubleLiterals`] then.
+/// Marks the numbers with an exponent in a statement, and widens its times. It is planned by [`DoubleLiterals`] then.
 pub(crate) fn fix(statement: &mut DfStatement) {
     match statement {
         // values of settings are text
@@ -117,6 +119,7 @@ impl VisitorMut for Marker {
             }
             Expr::Interval(interval) => drop(interval.value.visit(&mut Digits)),
             other => {
+                times::widen(other);
                 if let Some(text) = number(other).filter(|text| has_exponent(text)) {
                     mark(other, text);
                 }

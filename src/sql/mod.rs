@@ -11,6 +11,7 @@
 //! | `identifiers`, `escapes`, `doubles` | unquoted names; `LIKE … ESCAPE`; numbers with an exponent |
 //! | `distinct` | where the right side of `IS DISTINCT FROM` ends |
 //! | `operands`, `timestamps` | operands that would lose digits when they are brought to one type |
+//! | `times` | TIME(3), and TIMESTAMP literals that nanoseconds do not hold |
 //! | `zoned` | TIMESTAMP WITH LOCAL TIME ZONE on the session's clock |
 //! | `in_lists`, `using` | NULL in `IN (…)`; the column of `JOIN … USING` |
 //! | `aggregates/` | `sum`, `min` and `max` of our sessions |
@@ -56,6 +57,7 @@ mod settings;
 mod statement;
 mod statements;
 mod system_tables;
+mod times;
 mod timestamps;
 mod tokens;
 mod travel;

@@ -3,8 +3,13 @@
 //! - Our numbers with a point are decimals, so that money is compared exactly. FLOAT and DOUBLE beside a decimal would be
 //!   compared as DECIMAL(14, 7) and DECIMAL(30, 15): small numbers become equal to zero, and large ones, NaN and
 //!   infinities fail. Here the decimal becomes a DOUBLE first, as in Java, Flink and Spark.
-//! - DATE beside a timestamp would be compared in nanoseconds, which end in 2262: `valid_to > now()` fails on 9999-12-31.
+//! - DATE beside a TIMESTAMP would be compared in nanoseconds, which end in 2262: `valid_to > now()` fails on 9999-12-31.
 //!   Here the date becomes a timestamp in microseconds first; a literal beside it is then brought to that unit.
+//! - A TIMESTAMP that is written may lie beyond that year too, `BETWEEN '2024-01-01' AND '9999-12-31'`. Then all that are
+//!   written beside it are in microseconds.
+//! - TIME columns are in milliseconds, TIME literals in nanoseconds, and both together would be refused; a text beside a
+//!   column would lose its digits below. Here all of them become nanoseconds.
+//! - BOOLEAN beside 0, 1 or a text would be refused. Here they are TRUE and FALSE.
 
 use std::sync::Arc;
 
@@ -16,8 +21,10 @@ use datafusion::error::Result as DfResult;
 use datafusion::logical_expr::expr::{Between, BinaryExpr, InList, InSubquery, SetComparison};
 use datafusion::logical_expr::expr_rewriter::{NamePreserver, coerce_plan_expr_for_schema};
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, Operator, Subquery, cast, lit};
+use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan, Operator, Subquery, Union, cast, lit};
 use datafusion::optimizer::AnalyzerRule;
+
+use super::times::{is_beyond_nanos, is_of_micros};
 
 /// See the module. Runs before types are coerced.
 #[derive(Debug)]
@@ -81,26 +88,39 @@ fn lossless(expr: Expr, schema: &DFSchema) -> DfResult<Transformed<Expr>> {
 /// Prepares a value and the rows of a subquery that it is compared with; whether one was changed.
 fn beside_rows(value: &mut Expr, rows: &mut Subquery, schema: &DFSchema) -> DfResult<bool> {
     let Ok(found) = value.get_type(schema) else { return Ok(false) };
-    let Some(column) = rows.subquery.schema().fields().first() else { return Ok(false) };
-    if found.is_floating() {
-        let Some(doubles) = in_doubles(&rows.subquery, &[0])? else { return Ok(false) };
-        rows.subquery = doubles;
-        return Ok(true);
+    let Some(column) = rows.subquery.schema().fields().first().map(|column| column.data_type().clone()) else {
+        return Ok(false);
+    };
+    let times = is_time(&found) && is_time(&column) && found != column;
+    if found.is_floating() || times {
+        let wanted = if times { FINEST_TIME } else { DataType::Float64 };
+        let brought = brought(&rows.subquery, &[(0, wanted)])?;
+        let changed = brought.is_some();
+        if let Some(plan) = brought {
+            rows.subquery = plan;
+        }
+        if times && found != FINEST_TIME {
+            *value = cast(std::mem::take(value), FINEST_TIME);
+            return Ok(true);
+        }
+        return Ok(changed);
     }
-    let changed = found.is_decimal() && column.data_type().is_floating();
+    let changed = found.is_decimal() && column.is_floating();
     if changed {
         *value = cast(std::mem::take(value), DataType::Float64);
     }
     Ok(changed)
 }
 
-/// A plan with the decimals among these columns as doubles; None when there are none.
-fn in_doubles(plan: &Arc<LogicalPlan>, columns: &[usize]) -> DfResult<Option<Arc<LogicalPlan>>> {
+/// A plan with decimals among these columns as doubles and times in another unit; None when there are none.
+fn brought(plan: &Arc<LogicalPlan>, columns: &[(usize, DataType)]) -> DfResult<Option<Arc<LogicalPlan>>> {
     let mut fields: Vec<_> = plan.schema().iter().map(|(table, field)| (table.cloned(), Arc::clone(field))).collect();
     let mut changed = false;
-    for column in columns {
-        if let Some((_, field)) = fields.get_mut(*column).filter(|(_, field)| field.data_type().is_decimal()) {
-            *field = Arc::new(field.as_ref().clone().with_data_type(DataType::Float64));
+    for (column, wanted) in columns {
+        let Some((_, field)) = fields.get_mut(*column) else { continue };
+        let from = if is_time(wanted) { is_time(field.data_type()) } else { field.data_type().is_decimal() };
+        if from && field.data_type() != wanted {
+            *field = Arc::new(field.as_ref().clone().with_data_type(wanted.clone()));
             changed = true;
         }
     }
@@ -123,27 +143,33 @@ fn inputs(node: LogicalPlan, schema: &DFSchema) -> DfResult<Transformed<LogicalP
             Ok(if changed { Transformed::yes(join) } else { Transformed::no(join) })
         }
         LogicalPlan::Union(mut union) => {
-            let columns = union.schema.fields().len();
-            let is_float = |column: &usize| {
-                let types = union.inputs.iter().filter_map(|input| input.schema().fields().get(*column));
-                types.into_iter().any(|field| field.data_type().is_floating())
+            let wanted = |column: usize| {
+                let mut types = union.inputs.iter().filter_map(|input| input.schema().fields().get(column));
+                let types: Vec<&DataType> = types.by_ref().map(|field| field.data_type()).collect();
+                let mixed = types.iter().all(|found| is_time(found)) && types.windows(2).any(|pair| pair[0] != pair[1]);
+                let float = types.iter().any(|found| found.is_floating()).then_some(DataType::Float64);
+                mixed.then_some(FINEST_TIME).or(float).map(|wanted| (column, wanted))
             };
-            let floats: Vec<usize> = (0..columns).filter(is_float).collect();
+            let wanted: Vec<_> = (0..union.schema.fields().len()).filter_map(wanted).collect();
             let mut changed = false;
             for input in &mut union.inputs {
-                if let Some(doubles) = in_doubles(input, &floats)? {
-                    *input = doubles;
+                if let Some(plan) = brought(input, &wanted)? {
+                    *input = plan;
                     changed = true;
                 }
             }
-            let union = LogicalPlan::Union(union);
-            Ok(if changed { Transformed::yes(union) } else { Transformed::no(union) })
+            if !changed {
+                return Ok(Transformed::no(LogicalPlan::Union(union)));
+            }
+            // coercion starts from the types of the union itself
+            Ok(Transformed::yes(LogicalPlan::Union(Union::try_new_with_loose_types(union.inputs)?)))
         }
         node => Ok(Transformed::no(node)),
     }
 }
 
-fn compares(op: Operator) -> bool {
+/// Whether an operator compares values, NULL included.
+pub(super) fn compares(op: Operator) -> bool {
     use Operator::{Eq, Gt, GtEq, IsDistinctFrom, IsNotDistinctFrom, Lt, LtEq, NotEq};
     matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq | IsDistinctFrom | IsNotDistinctFrom)
 }
@@ -153,24 +179,70 @@ fn together(operands: Vec<&mut Expr>, compared: bool, schema: &DFSchema) -> bool
     // what has no type yet, a parameter, is coerced later
     let types: Vec<Option<DataType>> = operands.iter().map(|operand| operand.get_type(schema).ok()).collect();
     let floats = types.iter().flatten().any(|found| matches!(found, DataType::Float32 | DataType::Float64));
-    let nanoseconds = types.iter().flatten().find_map(|found| match found {
-        DataType::Timestamp(TimeUnit::Nanosecond, zone) if compared => Some(zone),
+    let booleans = compared && types.contains(&Some(DataType::Boolean));
+    let zone = types.iter().flatten().find_map(|found| match found {
+        DataType::Timestamp(_, zone) if compared => Some(zone),
         _ => None,
     });
+    let far = zone.is_some() && operands.iter().any(|operand| written_time(operand).is_some_and(is_beyond_nanos));
+    let beside_times = |found: &DataType| *found != FINEST_TIME && (is_time(found) || compared && found.is_string());
+    let times = types.iter().flatten().any(is_time);
     let mut changed = false;
     for (operand, found) in operands.into_iter().zip(&types) {
-        let wanted = match (found, nanoseconds) {
-            (Some(found), _) if floats && found.is_decimal() => DataType::Float64,
-            (Some(DataType::Date32 | DataType::Date64), Some(zone)) => {
-                DataType::Timestamp(TimeUnit::Microsecond, zone.clone())
-            }
+        let Some(found) = found else { continue };
+        let written = || written_time(operand).filter(|text| is_of_micros(text));
+        let wanted = match zone {
+            _ if floats && found.is_decimal() => DataType::Float64,
+            _ if times && beside_times(found) => FINEST_TIME,
+            _ if booleans && is_truth(operand) => DataType::Boolean,
+            Some(zone) if matches!(found, DataType::Date32 | DataType::Date64) => in_micros(zone),
+            // one unit for all that is written, or they would be brought to nanoseconds again
+            Some(zone) if far && written().is_some() => match found {
+                DataType::Timestamp(_, own) => in_micros(own),
+                _ => in_micros(zone),
+            },
             _ => continue,
         };
-        let given = std::mem::take(operand);
+        let given = match std::mem::take(operand) {
+            Expr::Cast(Cast { expr, field }) if matches!(field.data_type(), DataType::Timestamp(..)) && far => *expr,
+            given => given,
+        };
         *operand = nearest(&given).unwrap_or_else(|| cast(given, wanted));
         changed = true;
     }
     changed
+}
+
+const FINEST_TIME: DataType = DataType::Time64(TimeUnit::Nanosecond);
+
+fn is_time(found: &DataType) -> bool {
+    matches!(found, DataType::Time32(_) | DataType::Time64(_))
+}
+
+fn in_micros(zone: &Option<Arc<str>>) -> DataType {
+    DataType::Timestamp(TimeUnit::Microsecond, zone.clone())
+}
+
+/// The text of a time as it is written: by itself, or as a TIMESTAMP.
+fn written_time(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::Literal(value, _) => value.try_as_str().flatten(),
+        Expr::Cast(Cast { expr, field }) if matches!(field.data_type(), DataType::Timestamp(..)) => match expr.as_ref()
+        {
+            Expr::Literal(value, _) => value.try_as_str().flatten(),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// What a BOOLEAN may be written as, besides TRUE and FALSE: 0, 1 or a text.
+fn is_truth(expr: &Expr) -> bool {
+    match expr {
+        Expr::Literal(ScalarValue::Int64(Some(0 | 1)), _) => true,
+        Expr::Literal(value @ ScalarValue::Utf8(Some(_)), _) => value.cast_to(&DataType::Boolean).is_ok(),
+        _ => false,
+    }
 }
 
 /// The DOUBLE nearest to a decimal literal.

@@ -32,6 +32,7 @@ use super::planner::{ShownNames, TravelPlanner};
 use super::selector::Selection;
 use super::settings::Settings;
 use super::system_tables;
+use super::times::TimeTypes;
 use super::travel::{self, Reference, References};
 use super::view::SqlView;
 use super::warehouse::Warehouse;
@@ -238,7 +239,10 @@ impl Statement {
         rules.insert(0, Arc::new(WrittenTimes));
         let mut expressions: Vec<Arc<dyn ExprPlanner>> = vec![Arc::new(DoubleLiterals)];
         expressions.extend(self.base.expr_planners().iter().cloned());
-        let mut state = SessionStateBuilder::new_from_existing(self.base.clone())
+        let mut builder = SessionStateBuilder::new_from_existing(self.base.clone());
+        let types = TimeTypes(builder.type_planner().take());
+        let mut state = builder
+            .with_type_planner(Arc::new(types))
             .with_session_id(self.base.session_id().to_string())
             .with_expr_planners(expressions)
             .with_relation_planners(planners)

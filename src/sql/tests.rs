@@ -15,6 +15,7 @@ mod pins;
 mod read_only;
 mod refusals;
 mod system_tables;
+mod times;
 mod unread;
 mod using;
 mod views;

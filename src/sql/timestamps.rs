@@ -1,8 +1,10 @@
-//! Comparisons of a TIMESTAMP column with a literal that has more digits than the column.
+//! Comparisons of a TIMESTAMP or TIME column with a literal of a finer unit, or of one that ends sooner.
 //!
 //! DataFusion brings the literal down to the column's unit by cutting digits (towards zero), so `ts3 < '….1239'` would
-//! lose the row `.123` and `ts3 = '1969-12-31 23:59:59.9999'` would find midnight. Here the cut is made with its
-//! meaning: below or at the cut value, above it, or never equal.
+//! lose the row `.123` and `ts3 = '1969-12-31 23:59:59.9999'` would find midnight. A literal beyond the year 2262 it
+//! cannot bring to nanoseconds at all, and a TIME column it leaves in the finer unit, where statistics and indexes of
+//! files say nothing. Here the literal is brought to the column's unit with its meaning: a value of it, between two of
+//! them, or beyond all.
 
 use std::sync::Arc;
 
@@ -18,6 +20,8 @@ use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan, Operator, binary_expr, lit};
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
+
+use super::operands::compares;
 
 /// See the module. Runs after types have been coerced.
 #[derive(Debug)]
@@ -42,32 +46,35 @@ impl AnalyzerRule for ExactTimestamps {
     }
 }
 
-/// A column of a coarser unit, and a literal of a finer one cut to it.
-struct Cut {
+/// A column, and where a literal beside it lies among the values of its unit.
+struct Narrowed {
     column: Expr,
-    /// The largest value of the column's unit that is not above the literal.
-    floor: Expr,
+    place: Place,
+}
+
+enum Place {
+    /// At this value; NULL is one.
+    At(Expr),
+    /// Above this value and below the next.
+    Above(Expr),
+    AboveAll,
+    BelowAll,
 }
 
 fn exact(expr: Expr, schema: &DFSchemaRef) -> DfResult<Transformed<Expr>> {
     match expr {
-        Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
-            if let Some(cut) = cut(&left, &right, schema)? {
-                return Ok(compared(cut, op).map_or_else(
-                    || Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right })),
-                    Transformed::yes,
-                ));
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) if compares(op) => {
+            if let Some(narrowed) = narrowed(&left, &right, schema)? {
+                return Ok(Transformed::yes(compared(narrowed, op)));
             }
-            if let (Some(cut), Some(turned)) = (cut(&right, &left, schema)?, op.swap())
-                && let Some(exact) = compared(cut, turned)
-            {
-                return Ok(Transformed::yes(exact));
+            if let (Some(narrowed), Some(turned)) = (narrowed(&right, &left, schema)?, turned(op)) {
+                return Ok(Transformed::yes(compared(narrowed, turned)));
             }
             Ok(Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right })))
         }
         Expr::Between(between) => {
-            if cut(&between.expr, &between.low, schema)?.is_none()
-                && cut(&between.expr, &between.high, schema)?.is_none()
+            if narrowed(&between.expr, &between.low, schema)?.is_none()
+                && narrowed(&between.expr, &between.high, schema)?.is_none()
             {
                 return Ok(Transformed::no(Expr::Between(between)));
             }
@@ -76,78 +83,161 @@ fn exact(expr: Expr, schema: &DFSchemaRef) -> DfResult<Transformed<Expr>> {
             let inside = side(Operator::GtEq, *low)?.and(side(Operator::LtEq, *high)?);
             Ok(Transformed::yes(if negated { Expr::Not(Box::new(inside)) } else { inside }))
         }
-        Expr::InList(InList { expr, list, negated }) => {
-            let mut kept = Vec::new();
-            let mut never = None;
-            for item in list {
-                match cut(&expr, &item, schema)? {
-                    Some(cut) => never = Some(cut.column),
-                    None => kept.push(item),
-                }
-            }
-            let Some(column) = never else {
-                return Ok(Transformed::no(Expr::InList(InList { expr, list: kept, negated })));
-            };
-            Ok(Transformed::yes(if kept.is_empty() {
-                binary_expr(column.clone(), if negated { Operator::Eq } else { Operator::NotEq }, column)
-            } else {
-                Expr::InList(InList { expr, list: kept, negated })
-            }))
-        }
+        Expr::InList(list) => listed(list, schema),
         other => Ok(Transformed::no(other)),
     }
 }
 
-/// `column op literal` without the literal's extra digits; None for operators that are no comparisons.
-fn compared(cut: Cut, op: Operator) -> Option<Expr> {
-    let Cut { column, floor } = cut;
-    Some(match op {
-        Operator::Lt | Operator::LtEq => binary_expr(column, Operator::LtEq, floor),
-        Operator::Gt | Operator::GtEq => binary_expr(column, Operator::Gt, floor),
-        // false, and unknown for NULL
-        Operator::Eq => binary_expr(column.clone(), Operator::NotEq, column),
-        Operator::NotEq => binary_expr(column.clone(), Operator::Eq, column),
-        Operator::IsDistinctFrom => lit(true),
-        Operator::IsNotDistinctFrom => lit(false),
-        _ => return None,
+/// A list without what the column can never equal, in the column's unit when all of it is brought there.
+fn listed(list: InList, schema: &DFSchemaRef) -> DfResult<Transformed<Expr>> {
+    let InList { expr, list, negated } = list;
+    let given = list.len();
+    let (mut kept, mut values) = (Vec::with_capacity(given), Vec::with_capacity(given));
+    let mut own = None;
+    for item in list {
+        match narrowed(&expr, &item, schema)? {
+            Some(Narrowed { column, place: Place::At(value) }) => {
+                own = Some(column);
+                values.push(value);
+                kept.push(item);
+            }
+            Some(Narrowed { column, .. }) => own = Some(column),
+            None => kept.push(item),
+        }
+    }
+    Ok(match own {
+        Some(column) if kept.is_empty() => Transformed::yes(known(column, negated)),
+        Some(column) if values.len() == kept.len() => {
+            Transformed::yes(Expr::InList(InList { expr: Box::new(column), list: values, negated }))
+        }
+        _ => {
+            let shortened = kept.len() < given;
+            let list = Expr::InList(InList { expr, list: kept, negated });
+            if shortened { Transformed::yes(list) } else { Transformed::no(list) }
+        }
     })
 }
 
-fn cut(left: &Expr, right: &Expr, schema: &DFSchemaRef) -> DfResult<Option<Cut>> {
-    let Expr::Cast(Cast { expr, field }) = left else { return Ok(None) };
-    let DataType::Timestamp(fine, _) = field.data_type() else { return Ok(None) };
-    let DataType::Timestamp(coarse, zone) = expr.get_type(schema)? else { return Ok(None) };
-    let steps = match per_second(*fine).checked_div(per_second(coarse)) {
-        Some(steps) if steps > 1 => steps,
-        _ => return Ok(None),
-    };
-    let Some(value) = instant(right, *fine)? else { return Ok(None) };
-    if value.rem_euclid(steps) == 0 {
-        return Ok(None);
-    }
-    let floor = Some(value.div_euclid(steps));
-    let floor = match coarse {
-        TimeUnit::Second => ScalarValue::TimestampSecond(floor, zone),
-        TimeUnit::Millisecond => ScalarValue::TimestampMillisecond(floor, zone),
-        TimeUnit::Microsecond => ScalarValue::TimestampMicrosecond(floor, zone),
-        TimeUnit::Nanosecond => return Ok(None),
-    };
-    Ok(Some(Cut { column: expr.as_ref().clone(), floor: lit(floor) }))
+/// That value, and unknown for NULL.
+fn known(column: Expr, value: bool) -> Expr {
+    binary_expr(column.clone(), if value { Operator::Eq } else { Operator::NotEq }, column)
 }
 
-/// The value of a constant timestamp of this unit.
-fn instant(expr: &Expr, unit: TimeUnit) -> DfResult<Option<i64>> {
+/// `column op literal`, for a comparison, in the column's unit.
+fn compared(narrowed: Narrowed, op: Operator) -> Expr {
+    use Operator::{Eq, Gt, GtEq, IsDistinctFrom, IsNotDistinctFrom, Lt, LtEq, NotEq};
+    let Narrowed { column, place } = narrowed;
+    match (place, op) {
+        (Place::At(value), op) => binary_expr(column, op, value),
+        (_, IsDistinctFrom) => lit(true),
+        (_, IsNotDistinctFrom) => lit(false),
+        (_, Eq) => known(column, false),
+        (_, NotEq) => known(column, true),
+        (Place::Above(value), Lt | LtEq) => binary_expr(column, LtEq, value),
+        (Place::Above(value), _) => binary_expr(column, Gt, value),
+        (Place::AboveAll, op) => known(column, matches!(op, Lt | LtEq)),
+        (Place::BelowAll, op) => known(column, matches!(op, Gt | GtEq)),
+    }
+}
+
+/// The comparison with its sides exchanged.
+fn turned(op: Operator) -> Option<Operator> {
+    match op {
+        Operator::IsDistinctFrom | Operator::IsNotDistinctFrom => Some(op),
+        op => op.swap(),
+    }
+}
+
+fn narrowed(left: &Expr, right: &Expr, schema: &DFSchemaRef) -> DfResult<Option<Narrowed>> {
+    let found = left.get_type(schema)?;
+    let Some(fine) = unit_of(&found) else { return Ok(None) };
+    let mut column = (left, found);
+    if let Expr::Cast(Cast { expr, .. }) = left {
+        let own = expr.get_type(schema)?;
+        if unit_of(&own).is_some_and(|unit| per_second(unit) < per_second(fine)) && keeps_clock(&own, &column.1) {
+            column = (expr.as_ref(), own);
+        }
+    }
+    let (column, own) = column;
+    let Some(unit) = unit_of(&own) else { return Ok(None) };
+    let Some(value) = constant(right)? else { return Ok(None) };
+    let nanos = i128::from(per_second(TimeUnit::Nanosecond) / per_second(unit));
+    let place = match value.map(|value| (value, i64::try_from(value.div_euclid(nanos)))) {
+        Some((value, Err(_))) if value > 0 => Place::AboveAll,
+        Some((_, Err(_))) => Place::BelowAll,
+        // as the engine has it
+        _ if unit == fine => return Ok(None),
+        Some((value, Ok(ticks))) if value.rem_euclid(nanos) != 0 => Place::Above(lit(scalar(Some(ticks), own))),
+        at => Place::At(lit(scalar(at.and_then(|(_, ticks)| ticks.ok()), own))),
+    };
+    Ok(Some(Narrowed { column: column.clone(), place }))
+}
+
+/// The unit of a TIMESTAMP or TIME.
+fn unit_of(data_type: &DataType) -> Option<TimeUnit> {
+    match data_type {
+        DataType::Timestamp(unit, _) | DataType::Time32(unit) | DataType::Time64(unit) => Some(*unit),
+        _ => None,
+    }
+}
+
+/// Whether a cast between two of them changes the unit only.
+fn keeps_clock(from: &DataType, to: &DataType) -> bool {
+    let is_utc = |zone: &Option<Arc<str>>| matches!(zone.as_deref(), None | Some("UTC" | "+00:00"));
+    match (from, to) {
+        (DataType::Timestamp(_, from), DataType::Timestamp(_, to)) => from == to || is_utc(from) && is_utc(to),
+        (DataType::Timestamp(..), _) | (_, DataType::Timestamp(..)) => false,
+        _ => true,
+    }
+}
+
+/// Ticks of a TIMESTAMP's or TIME's unit.
+fn scalar(ticks: Option<i64>, data_type: DataType) -> ScalarValue {
+    let short = || ticks.and_then(|ticks| i32::try_from(ticks).ok());
+    match data_type {
+        DataType::Timestamp(TimeUnit::Second, zone) => ScalarValue::TimestampSecond(ticks, zone),
+        DataType::Timestamp(TimeUnit::Millisecond, zone) => ScalarValue::TimestampMillisecond(ticks, zone),
+        DataType::Timestamp(TimeUnit::Microsecond, zone) => ScalarValue::TimestampMicrosecond(ticks, zone),
+        DataType::Timestamp(TimeUnit::Nanosecond, zone) => ScalarValue::TimestampNanosecond(ticks, zone),
+        DataType::Time32(TimeUnit::Second) => ScalarValue::Time32Second(short()),
+        DataType::Time32(_) => ScalarValue::Time32Millisecond(short()),
+        DataType::Time64(TimeUnit::Microsecond) => ScalarValue::Time64Microsecond(ticks),
+        _ => ScalarValue::Time64Nanosecond(ticks),
+    }
+}
+
+/// A constant time in nanoseconds, also one that 64 bits of them do not hold; None for what is no constant, Some(None)
+/// for NULL.
+fn constant(expr: &Expr) -> DfResult<Option<Option<i128>>> {
     if !expr.column_refs().is_empty() || expr.is_volatile() {
         return Ok(None);
     }
     let context = SimplifyContext::builder().with_schema(Arc::new(DFSchema::empty())).build();
-    let Ok(Expr::Literal(value, _)) = ExprSimplifier::new(context).simplify(expr.clone()) else { return Ok(None) };
-    Ok(match (value, unit) {
-        (ScalarValue::TimestampMillisecond(value, _), TimeUnit::Millisecond)
-        | (ScalarValue::TimestampMicrosecond(value, _), TimeUnit::Microsecond)
-        | (ScalarValue::TimestampNanosecond(value, _), TimeUnit::Nanosecond) => value,
-        _ => None,
-    })
+    if let Ok(Expr::Literal(value, _)) = ExprSimplifier::new(context).simplify(expr.clone()) {
+        return Ok(nanoseconds(&value));
+    }
+    match expr {
+        Expr::Cast(Cast { expr, field }) if keeps_clock(&expr.get_type(&DFSchema::empty())?, field.data_type()) => {
+            constant(expr)
+        }
+        _ => Ok(None),
+    }
+}
+
+fn nanoseconds(value: &ScalarValue) -> Option<Option<i128>> {
+    let unit = unit_of(&value.data_type())?;
+    let ticks = match value {
+        ScalarValue::TimestampSecond(ticks, _)
+        | ScalarValue::TimestampMillisecond(ticks, _)
+        | ScalarValue::TimestampMicrosecond(ticks, _)
+        | ScalarValue::TimestampNanosecond(ticks, _)
+        | ScalarValue::Time64Microsecond(ticks)
+        | ScalarValue::Time64Nanosecond(ticks) => *ticks,
+        ScalarValue::Time32Second(ticks) | ScalarValue::Time32Millisecond(ticks) => ticks.map(i64::from),
+        _ => return None,
+    };
+    let nanos = i128::from(per_second(TimeUnit::Nanosecond) / per_second(unit));
+    Some(ticks.map(|ticks| i128::from(ticks) * nanos))
 }
 
 fn per_second(unit: TimeUnit) -> i64 {
