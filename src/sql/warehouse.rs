@@ -10,6 +10,7 @@ use datafusion::execution::context::SessionContext;
 use datafusion::logical_expr::planner::RelationPlanner;
 
 use super::catalog::LakeCatalog;
+use super::in_lists::NullsInLists;
 use super::plain;
 use super::planner::TravelPlanner;
 use super::session::Session;
@@ -106,7 +107,7 @@ impl Warehouse {
     ///
     /// - filters that land on another column of the same name, mostly in joins;
     /// - comparisons of a TIMESTAMP column with a literal of more digits;
-    /// - `IN` and `NOT IN` with NULL in the list;
+    /// - `IN` and `NOT IN` with NULL in the list, or of which several lists on one operand leave nothing;
     /// - the one column of a `RIGHT` or `FULL JOIN … USING`, which is refused where its value would be wrong.
     ///
     /// What plain `SessionContext::sql` cannot do, because DataFusion parses the text before it reaches us, and what
@@ -161,6 +162,9 @@ impl Warehouse {
         keep_answers(context);
         Ok(lake)
     }
+        if !context.state().optimizers().iter().any(|known| known.name() == NullsInLists::NAME) {
+            context.add_optimizer_rule(Arc::new(NullsInLists));
+        }
 
     /// Refuses to write to a path or URL that may lie in the warehouse, however it is spelt; `what` is what would write.
     ///

@@ -162,3 +162,82 @@ async fn a_null_in_a_list_prunes_as_the_list_without_it() {
         assert_eq!(scanned, files, "{condition}");
     }
 }
+
+/// What the optimizer brings together itself: lists with a condition between them that falls away, under alternatives,
+/// and columns of a subquery.
+#[tokio::test]
+async fn lists_that_meet_while_planning_have_three_values() {
+    let dir = four_values();
+    let warehouse = Warehouse::open(dir.path().to_str().unwrap(), &BTreeMap::new()).await.unwrap();
+    let context = SessionContext::new();
+    warehouse.register(&context, "paimon").await.unwrap();
+    let texts_of = |list: &[i32]| list.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let lists: [&[i32]; 4] = [&[1, 5, 6, 7], &[2, 8, 9, 10], &[0, 1, 2, 7, 8], &[1]];
+    let mut checked = 0;
+    for (first, second) in lists.iter().flat_map(|one| lists.iter().map(move |other| (*one, *other))) {
+        for (not_first, not_second) in [(false, false), (false, true), (true, false), (true, true)] {
+            let written =
+                |negated: bool, list: &[i32]| format!("x {}IN ({})", if negated { "NOT " } else { "" }, texts_of(list));
+            let (a, b) = (written(not_first, first), written(not_second, second));
+            let value = |x: Option<i32>, negated: bool, list: &[i32]| x.map(|x| list.contains(&x) != negated);
+            for (join, of) in [("AND", and as fn(_, _) -> _), ("OR", or)] {
+                let neutral = if join == "AND" { "1 = 1" } else { "1 = 2" };
+                let expected: Vec<Option<bool>> =
+                    VALUES.iter().map(|x| of(value(*x, not_first, first), value(*x, not_second, second))).collect();
+                let forms = [
+                    format!("(({a} {join} {neutral}) {join} {b})"),
+                    format!("({a} {join} (({b} {join} {neutral}) OR 1 = 2))"),
+                ];
+                for form in &forms {
+                    check_form(&context, &format!("SELECT x, {form} AS f FROM paimon.pay.t"), &expected).await;
+                }
+                let columns = format!("SELECT x, {a} AS a, {b} AS b FROM paimon.pay.t");
+                check_form(&context, &format!("SELECT x, (a {join} b) AS f FROM ({columns}) q"), &expected).await;
+                checked += 1;
+            }
+        }
+    }
+    assert_eq!(checked, 128);
+}
+
+/// The values of `f` beside x, and what a WHERE selects by it and by its opposite.
+async fn check_form(context: &SessionContext, query: &str, expected: &[Option<bool>]) {
+    let mut found = texts(&context.sql(query).await.unwrap().collect().await.unwrap());
+    found.sort();
+    let mut wanted: Vec<Vec<String>> =
+        VALUES.iter().zip(expected).map(|(x, value)| vec![cell(*x), cell(*value)]).collect();
+    wanted.sort();
+    assert_eq!(found, wanted, "{query}");
+    for (condition, selected) in [("f", Some(true)), ("NOT f", Some(false)), ("f IS NULL", None)] {
+        let sql = format!("SELECT x FROM ({query}) r WHERE {condition}");
+        let mut found = texts(&context.sql(&sql).await.unwrap().collect().await.unwrap());
+        found.sort();
+        let mut wanted: Vec<Vec<String>> =
+            VALUES.iter().zip(expected).filter(|(_, value)| **value == selected).map(|(x, _)| vec![cell(*x)]).collect();
+        wanted.sort();
+        assert_eq!(found, wanted, "{sql}");
+    }
+}
+
+#[tokio::test]
+async fn single_values_join_the_lists_beside_them() {
+    let dir = four_values();
+    let session = session_of(&dir).await;
+    let alternatives = "((x IN (1, 5, 6, 7) AND x = 8) OR (x IN (1, 5, 6, 7) AND x = 9))";
+    for (sql, found) in [
+        (format!("SELECT x FROM t WHERE NOT {alternatives}"), vec!["0", "1", "2"]),
+        (format!("SELECT x FROM t WHERE {alternatives} IS NULL"), vec!["NULL"]),
+        ("SELECT x FROM t WHERE (x <> 1 OR x NOT IN (2, 5, 6, 7)) IS NULL".to_string(), vec!["NULL"]),
+        ("SELECT x FROM t WHERE x IN (1, 2, 3, 4) AND y < 9 AND x <> 1".to_string(), vec!["2"]),
+        (
+            "SELECT v FROM (VALUES (0e0), (-0e0)) d(v) WHERE v IN (0e0, 5e0, 6e0, 7e0) AND v IN (-0e0, 8e0, 9e0, 1e1)"
+                .to_string(),
+            vec!["-0.0", "0.0"],
+        ),
+    ] {
+        assert_eq!(rows(&session, &sql).await, found, "{sql}");
+    }
+    let nothing =
+        session.run_one("SELECT y FROM t WHERE x IN (1, 5, 6, 7) AND y = 2 AND x IN (2, 8, 9, 10)").await.unwrap();
+    assert_eq!(nothing.scanned.map_or(0, |scanned| scanned.files), 0);
+}
