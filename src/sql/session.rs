@@ -152,13 +152,13 @@ impl Session {
             }
         };
         engine = engine.with_default_catalog_and_schema(&config.catalog, database);
-        let state = SessionStateBuilder::new()
+        let mut state = SessionStateBuilder::new()
             .with_config(engine)
             .with_runtime_env(runtime.build_arc()?)
             .with_default_features()
             .build();
+        aggregates::register(&mut state)?;
         let context = SessionContext::new_with_state(state);
-        aggregates::register(&context);
         let catalog = warehouse.attach(&context, &config.catalog)?;
         *catalog.settings().parameters.write() = config.parameters;
         Ok(Self { warehouse: warehouse.clone(), context, catalog, catalog_name: config.catalog })

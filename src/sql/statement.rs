@@ -18,6 +18,7 @@ use datafusion::sql::parser::Statement as DfStatement;
 use datafusion::sql::sqlparser::ast::{Spanned, TableFactor};
 use parking_lot::Mutex;
 
+use super::aggregates;
 use super::catalog::StatementCatalogs;
 use super::distinct;
 use super::doubles::{self, DoubleLiterals};
@@ -249,6 +250,9 @@ impl Statement {
             .with_catalog_list(Arc::new(catalogs))
             .with_analyzer_rules(rules)
             .build();
+        // there is no registry that would refuse
+        let registered = aggregates::register(&mut state);
+        debug_assert!(registered.is_ok(), "{registered:?}");
         let parser = &mut state.config_mut().options_mut().sql_parser;
         parser.parse_float_as_decimal = true;
         parser.enable_ident_normalization = true;

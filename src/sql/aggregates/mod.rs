@@ -4,26 +4,52 @@
 //! |---|---|
 //! | `sum` | `sum`: fails where DataFusion's goes round to the other end of the type |
 //! | `extremes` | `min`, `max`: infinities and NaN in groups |
+//! | `average` | `avg`: a moving frame |
+//! | `frames` | sums of rows that come and go |
 //! | `groups` | one value for each group |
 //!
 //! They have the names, types and states of DataFusion's, so a plan that travels meets those where it is executed and
 //! parts of one aggregate can be computed here and there.
 
+mod average;
 mod extremes;
+mod frames;
 mod groups;
 mod sum;
 
-use datafusion::execution::context::SessionContext;
-use datafusion::logical_expr::AggregateUDF;
+use std::sync::Arc;
 
+use datafusion::error::Result as DfResult;
+use datafusion::execution::SessionState;
+use datafusion::functions_aggregate::average::Avg;
+use datafusion::functions_aggregate::min_max::{Max, Min};
+use datafusion::functions_aggregate::sum::Sum;
+use datafusion::logical_expr::AggregateUDF;
+use datafusion::logical_expr::registry::FunctionRegistry;
+
+use self::average::FramedAverage;
 use self::extremes::{OrderedMax, OrderedMin};
 use self::sum::CheckedSum;
 
-/// Puts the functions in the place of those with their names.
-pub(crate) fn register(context: &SessionContext) {
-    context.register_udaf(AggregateUDF::from(CheckedSum::default()));
-    context.register_udaf(AggregateUDF::from(OrderedMin::default()));
-    context.register_udaf(AggregateUDF::from(OrderedMax::default()));
+/// Puts the functions in the place of DataFusion's; one that the caller has put there stays.
+pub(crate) fn register(state: &mut SessionState) -> DfResult<()> {
+    let ours: [(&str, AggregateUDF); 4] = [
+        ("sum", CheckedSum::default().into()),
+        ("avg", FramedAverage::default().into()),
+        ("min", OrderedMin::default().into()),
+        ("max", OrderedMax::default().into()),
+    ];
+    for (name, function) in ours {
+        if state.aggregate_functions().get(name).is_some_and(|known| is_its_own(known)) {
+            state.register_udaf(Arc::new(function))?;
+        }
+    }
+    Ok(())
+}
+
+fn is_its_own(function: &AggregateUDF) -> bool {
+    let inner = function.inner();
+    inner.is::<Sum>() || inner.is::<Avg>() || inner.is::<Min>() || inner.is::<Max>()
 }
 
 /// Hands methods of an aggregate function to DataFusion's own.

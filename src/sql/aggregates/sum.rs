@@ -2,6 +2,7 @@
 //! end: a sum of positive numbers comes out negative.
 
 use std::fmt;
+use std::hash::Hash;
 use std::marker::PhantomData;
 use std::mem::size_of_val;
 use std::sync::Arc;
@@ -23,6 +24,7 @@ use datafusion::logical_expr::{
 };
 
 use super::as_inner;
+use super::frames::{Different, Doubles};
 use super::groups::{Fold, FoldedGroups};
 use crate::error::Error;
 
@@ -34,7 +36,7 @@ pub(super) struct CheckedSum {
 }
 
 /// Types whose sums can leave them.
-trait Summed: ArrowNumericType + Send {
+pub(super) trait Summed: ArrowNumericType + Send {
     /// As a number of the widest type.
     fn wide(value: Self::Native) -> i256;
 
@@ -98,7 +100,7 @@ fn to_narrow<N: TryFrom<i128>>(value: i256) -> Option<N> {
     value.to_i128()?.try_into().ok()
 }
 
-fn beyond(data_type: &DataType) -> Error {
+pub(super) fn beyond(data_type: &DataType) -> Error {
     let (name, way_out) = match data_type {
         DataType::Int64 => ("BIGINT".to_string(), "sum(CAST(x AS DECIMAL(38, 0))) or sum(CAST(x AS DOUBLE))"),
         DataType::UInt64 => ("BIGINT UNSIGNED".to_string(), "sum(CAST(x AS DECIMAL(38, 0))) or sum(CAST(x AS DOUBLE))"),
@@ -156,10 +158,11 @@ impl AggregateUDFImpl for CheckedSum {
 
     fn create_sliding_accumulator(&self, args: AccumulatorArgs<'_>) -> DfResult<Box<dyn Accumulator>> {
         let wanted = args.return_field.data_type().clone();
-        if args.is_distinct {
-            return self.inner.create_sliding_accumulator(args);
+        match (args.is_distinct, &wanted) {
+            (true, _) => checked!(different(&wanted), else self.inner.create_sliding_accumulator(args)),
+            (false, DataType::Float64) => Ok(Doubles::sum()),
+            (false, _) => checked!(rows(&wanted), else self.inner.create_sliding_accumulator(args)),
         }
-        checked!(rows(&wanted), else self.inner.create_sliding_accumulator(args))
     }
 
     fn create_groups_accumulator(&self, args: AccumulatorArgs<'_>) -> DfResult<Box<dyn GroupsAccumulator>> {
@@ -170,6 +173,13 @@ impl AggregateUDFImpl for CheckedSum {
 
 fn rows<T: Summed>(data_type: &DataType) -> Box<dyn Accumulator> {
     Box::new(Rows::<T>::new(data_type))
+}
+
+fn different<T: Summed>(data_type: &DataType) -> Box<dyn Accumulator>
+where
+    T::Native: Hash + Eq,
+{
+    Box::new(Different::<T>::new(data_type))
 }
 
 fn distinct<T: Summed>(data_type: &DataType, values: Box<dyn Accumulator>) -> Box<dyn Accumulator> {

@@ -150,3 +150,56 @@ async fn a_plan_with_these_functions_travels() {
     let shown = arrow::util::pretty::pretty_format_batches(&batches).unwrap().to_string();
     assert!(shown.contains("| 1 | 5"), "{shown}");
 }
+
+#[tokio::test]
+async fn a_row_that_left_the_frame_leaves_nothing_in_its_sum() {
+    let session = session(1).await;
+    let frame = "OVER (ORDER BY n ROWS BETWEEN 1 PRECEDING AND CURRENT ROW)";
+    let doubles = "(VALUES (1, 1e20), (2, 1e0), (3, 1e0), (4, NULL), (5, 'NaN'::DOUBLE), (6, 2e0), (7, 'inf'::DOUBLE), \
+                   (8, 4e0), (9, 5e0)) t(n, x)";
+    for (sql, found) in [
+        (
+            format!("SELECT n, sum(x) {frame} FROM {doubles}"),
+            vec!["1,1e20", "2,1e20", "3,2.0", "4,1.0", "5,NaN", "6,NaN", "7,inf", "8,inf", "9,9.0"],
+        ),
+        (
+            format!("SELECT n, avg(x) {frame} FROM {doubles}"),
+            vec!["1,1e20", "2,5e19", "3,1.0", "4,1.0", "5,NaN", "6,NaN", "7,inf", "8,inf", "9,4.5"],
+        ),
+        (
+            format!("SELECT n, mean(x) {frame} FROM (VALUES (1, 1000000000000000001), (2, 1), (3, 2)) t(n, x)"),
+            vec!["1,1e18", "2,5e17", "3,1.5"],
+        ),
+        (
+            format!(
+                "SELECT n, sum(x) {frame} FROM (VALUES (1, NULL), (2, NULL), (3, 2e0), (4, NULL), (5, NULL)) t(n, x)"
+            ),
+            vec!["1,NULL", "2,NULL", "3,2.0", "4,2.0", "5,NULL"],
+        ),
+        (
+            "SELECT n, sum(x) OVER (ORDER BY n ROWS BETWEEN CURRENT ROW AND 2 FOLLOWING) \
+             FROM (VALUES (1, 1e20), (2, 1e0), (3, 2e0), (4, 3e0), (5, 4e0)) t(n, x)"
+                .to_string(),
+            vec!["1,1e20", "2,6.0", "3,9.0", "4,7.0", "5,4.0"],
+        ),
+    ] {
+        assert_eq!(ask(&session, &sql).await.unwrap(), found, "{sql}");
+    }
+}
+
+#[tokio::test]
+async fn a_sum_of_different_values_in_a_frame_stays_in_its_type() {
+    let session = session(1).await;
+    let frame = "OVER (ORDER BY n ROWS BETWEEN 2 PRECEDING AND CURRENT ROW)";
+    let within =
+        format!("(VALUES (1, {MOST}), (2, {MOST}), (3, -7), (4, 7), (5, 7), (6, NULL), (7, NULL), (8, NULL)) t(n, x)");
+    let found = ["1,9223372036854775807", "2,9223372036854775807", "3,9223372036854775800", "4,9223372036854775807"];
+    let found: Vec<&str> = found.into_iter().chain(["5,0", "6,7", "7,7", "8,NULL"]).collect();
+    assert_eq!(ask(&session, &format!("SELECT n, sum(DISTINCT x) {frame} FROM {within}")).await.unwrap(), found);
+    let decimals = "(VALUES (1, 1.5), (2, 1.5), (3, 2.5), (4, NULL)) t(n, x)";
+    let found = ask(&session, &format!("SELECT n, sum(DISTINCT x) {frame} FROM {decimals}")).await.unwrap();
+    assert_eq!(found, ["1,1.5", "2,1.5", "3,4.0", "4,4.0"]);
+    let beyond = format!("(VALUES (1, {MOST}), (2, 1), (3, -1)) t(n, x)");
+    let error = ask(&session, &format!("SELECT n, sum(DISTINCT x) {frame} FROM {beyond}")).await.unwrap_err();
+    assert_eq!(error.code(), "SumOutOfRange", "{error:?}");
+}
