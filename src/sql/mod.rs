@@ -10,7 +10,7 @@
 //! | `plain` | statements that reach DataFusion without us: still one snapshot for each table |
 //! | `identifiers`, `escapes`, `doubles` | unquoted names; `LIKE … ESCAPE`; numbers with an exponent |
 //! | `distinct` | where the right side of `IS DISTINCT FROM` ends |
-//! | `operands`, `timestamps` | operands that would lose digits when they are brought to one type |
+//! | `operands`, `decimals`, `timestamps` | operands that would lose digits when they are brought to one type |
 //! | `times` | TIME(3), and TIMESTAMP literals that nanoseconds do not hold |
 //! | `zoned` | TIMESTAMP WITH LOCAL TIME ZONE on the session's clock |
 //! | `in_lists`, `using` | NULL in `IN (…)`; the column of `JOIN … USING` |
@@ -32,6 +32,7 @@ mod asserted;
 mod catalog;
 mod cells;
 mod constant;
+mod decimals;
 mod dialect;
 mod distinct;
 mod doubles;

@@ -10,6 +10,7 @@
 //! - TIME columns are in milliseconds, TIME literals in nanoseconds, and both together would be refused; a text beside a
 //!   column would lose its digits below. Here all of them become nanoseconds.
 //! - BOOLEAN beside 0, 1 or a text would be refused. Here they are TRUE and FALSE.
+//! - A decimal that is compared with a number of more digits: see [`super::decimals`].
 
 use std::sync::Arc;
 
@@ -24,6 +25,7 @@ use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan, Operator, Subquery, Union, cast, lit};
 use datafusion::optimizer::AnalyzerRule;
 
+use super::decimals;
 use super::times::{is_beyond_nanos, is_of_micros};
 
 /// See the module. Runs before types are coerced.
@@ -184,6 +186,9 @@ fn together(operands: Vec<&mut Expr>, compared: bool, schema: &DFSchema) -> bool
         DataType::Timestamp(_, zone) if compared => Some(zone),
         _ => None,
     });
+    if compared && !floats && types.iter().flatten().any(DataType::is_decimal) {
+        return decimals::exact(operands, &types);
+    }
     let far = zone.is_some() && operands.iter().any(|operand| written_time(operand).is_some_and(is_beyond_nanos));
     let beside_times = |found: &DataType| *found != FINEST_TIME && (is_time(found) || compared && found.is_string());
     let times = types.iter().flatten().any(is_time);

@@ -5,6 +5,7 @@ mod caches;
 mod changes;
 mod copies;
 mod damage;
+mod decimals;
 mod global;
 mod hints;
 mod joined;
