@@ -24,6 +24,7 @@ use datafusion_proto::bytes::{
 use datafusion_proto::physical_plan::{PhysicalExtensionCodec, PhysicalProtoConverterExtension};
 
 use self::wire::{NodeKind, Packed, pack, unpack};
+use super::arithmetic;
 use super::comparison;
 use super::env::QueryEnv;
 use super::layout::Layout;
@@ -242,9 +243,10 @@ impl PhysicalExtensionCodec for LakeCodec {
         Ok(())
     }
 
-    /// The functions of comparisons; any other one is known by its name.
+    /// The functions of comparisons and of arithmetic; any other one is known by its name.
     fn try_encode_udf(&self, function: &ScalarUDF, bytes: &mut Vec<u8>) -> DfResult<()> {
-        if let Some(state) = comparison::state_of(function) {
+        let arithmetic = || arithmetic::is_ours(function).then(Vec::new);
+        if let Some(state) = comparison::state_of(function).or_else(arithmetic) {
             bytes.extend(serde_json::to_vec(&state).map_err(|e| DataFusionError::External(Box::new(e)))?);
         }
         Ok(())
@@ -253,7 +255,7 @@ impl PhysicalExtensionCodec for LakeCodec {
     fn try_decode_udf(&self, name: &str, bytes: &[u8]) -> DfResult<Arc<ScalarUDF>> {
         let state = serde_json::from_slice(bytes)
             .map_err(|e| Error::corrupt(format!("the plan does not say what {name} is")).with_source(e))?;
-        let function = comparison::of_state(name, state);
+        let function = comparison::of_state(name, state).or_else(|| arithmetic::of_name(name));
         Ok(Arc::new(function.ok_or_else(|| Error::corrupt(format!("the plan calls {name}, which is not known")))?))
     }
 }

@@ -13,6 +13,7 @@
 //! | [`statistics`] | what metadata proves about rows |
 //! | [`compared`] | two states that are compared, without what they share |
 //! | `comparison` | functions that such a comparison calls |
+//! | `arithmetic` | `+`, `-`, `*` that fail where the result is beyond its type |
 //! | `answered` | aggregates that metadata answers, with the pin they were computed on |
 //! | `by_name` | rules that take a column for another of its name, guarded |
 //! | `layout` | sections to plan nodes |
@@ -26,6 +27,7 @@
 //! | `budget` | the query's memory pool, as the rooms below know it |
 
 mod answered;
+pub(crate) mod arithmetic;
 mod budget;
 mod by_name;
 #[cfg(feature = "codec")]

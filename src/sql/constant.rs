@@ -3,6 +3,8 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use arrow::array::{RecordBatch, RecordBatchOptions};
+use arrow::datatypes::Schema;
 use datafusion::common::tree_node::TreeNode;
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::execution::SessionState;
@@ -14,8 +16,10 @@ use datafusion::sql::sqlparser::ast::{
     visit_expressions_mut,
 };
 
+use super::checked;
 use super::doubles::fix_expression;
 use crate::error::{Error, Result};
+use crate::query::arithmetic::BEYOND;
 use crate::snapshot::{SessionZone, names_zone, parse_timestamp, refuse_number};
 use crate::storage::env::now_millis;
 
@@ -107,10 +111,21 @@ fn value(state: &SessionState, expr: &SqlExpr, logical: Expr) -> Result<ScalarVa
     let coerced = simplifier
         .coerce(logical, &DFSchema::empty())
         .map_err(|error| not_constant(expr, Error::from_datafusion(error).message().to_string()))?;
-    match simplifier.simplify(coerced)? {
+    match simplifier.simplify(checked::expression(coerced, &DFSchema::empty())?)? {
         Expr::Literal(value, _) => Ok(value),
-        other => Err(not_constant(expr, format!("it depends on {other}"))),
+        other => Err(match beyond(state, &other) {
+            Some(error) => error,
+            None => not_constant(expr, format!("it depends on {other}")),
+        }),
     }
+}
+
+/// The error of a constant that is no number of its type.
+fn beyond(state: &SessionState, constant: &Expr) -> Option<Error> {
+    let constant = state.create_physical_expr(constant.clone(), &DFSchema::empty()).ok()?;
+    let row = RecordBatchOptions::new().with_row_count(Some(1));
+    let row = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), Vec::new(), &row).ok()?;
+    constant.evaluate(&row).err().map(Error::from_datafusion).filter(|error| error.code() == BEYOND)
 }
 
 /// An instant from an expression, epoch milliseconds. Text and naive timestamps are of the session's zone, dates are

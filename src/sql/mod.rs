@@ -12,9 +12,10 @@
 //! | `distinct` | where the right side of `IS DISTINCT FROM` ends |
 //! | `operands`, `decimals`, `timestamps` | operands that would lose digits when they are brought to one type |
 //! | `times` | TIME(3), and TIMESTAMP literals that nanoseconds do not hold |
+//! | `checked` | arithmetic that leaves its type is an error |
 //! | `zoned` | TIMESTAMP WITH LOCAL TIME ZONE on the session's clock |
 //! | `in_lists`, `using` | NULL in `IN (…)`; the column of `JOIN … USING` |
-//! | `aggregates/` | `sum`, `min` and `max` of our sessions |
+//! | `aggregates/` | `sum`, `avg`, `min` and `max` of our sessions |
 //! | `map_order` | where the order of a map's entries decides |
 //! | `settings` | what a session remembers |
 //! | `parameters` | values for `$name` |
@@ -31,6 +32,7 @@ mod aside;
 mod asserted;
 mod catalog;
 mod cells;
+mod checked;
 mod constant;
 mod decimals;
 mod dialect;

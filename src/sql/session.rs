@@ -420,7 +420,10 @@ impl Session {
         match plan {
             LogicalPlan::Ddl(_) | LogicalPlan::Statement(_) => {
                 let before = self.context.state_ref().read().config_options().execution.time_zone.clone();
-                if let LogicalPlan::Ddl(DdlStatement::CreateMemoryTable(create)) = &plan {
+                let mut plan = plan;
+                if let LogicalPlan::Ddl(DdlStatement::CreateMemoryTable(create)) = &mut plan {
+                    // with the rules of this statement: the session that carries it out has fewer
+                    create.input = Arc::new(run.state.optimize(&create.input)?);
                     let physical = run.state.create_physical_plan(&create.input).await?;
                     limits::check(&Work::of(&physical), run.state.config_options())?;
                 }

@@ -20,6 +20,7 @@ use parking_lot::Mutex;
 
 use super::aggregates;
 use super::catalog::StatementCatalogs;
+use super::checked::{CheckedArithmetic, SignedDifferences};
 use super::distinct;
 use super::doubles::{self, DoubleLiterals};
 use super::escapes;
@@ -57,6 +58,10 @@ pub(crate) enum Catalogue {
     /// All there are; None: it cannot be read.
     All(BTreeMap<Key, Option<Arc<dyn TableProvider>>>),
 }
+
+/// Rules of statements of ours, beside [`plain::rules`].
+const OWN_RULES: [&str; 5] =
+    [LosslessOperands::NAME, WrittenTimes::NAME, LocalTimes::NAME, CheckedArithmetic::NAME, SignedDifferences::NAME];
 
 /// Views inside views, at most.
 const VIEW_DEPTH: usize = 16;
@@ -230,13 +235,15 @@ impl Statement {
             .rules
             .iter()
             .filter(|rule| !plain::is_ours(rule.as_ref()))
-            .filter(|rule| ![LosslessOperands::NAME, WrittenTimes::NAME, LocalTimes::NAME].contains(&rule.name()))
+            .filter(|rule| !OWN_RULES.contains(&rule.name()))
             .cloned()
             .collect();
         rules.push(Arc::new(LocalTimes));
         rules.extend(plain::rules(Some(Arc::clone(self))));
+        rules.push(Arc::new(CheckedArithmetic));
         // before types are coerced
         rules.insert(0, Arc::new(LosslessOperands));
+        rules.insert(0, Arc::new(SignedDifferences));
         rules.insert(0, Arc::new(WrittenTimes));
         let mut expressions: Vec<Arc<dyn ExprPlanner>> = vec![Arc::new(DoubleLiterals)];
         expressions.extend(self.base.expr_planners().iter().cloned());

@@ -1,4 +1,5 @@
 mod answered;
+mod arithmetic;
 #[cfg(feature = "codec")]
 mod bytes;
 mod caches;

@@ -119,8 +119,11 @@ impl Warehouse {
     /// - `PIN`, `SET 'paimon.…'`, `EXPLAIN FILES`, `SHOW PARTITIONS` and the functions `paimon_…()` are not known.
     ///   Pins and options that [`Warehouse::sql`] sets hold for plain statements too;
     /// - unquoted names are DataFusion's, so a column `Id` has to be quoted;
-    /// - `a IS DISTINCT FROM b AND c` is read as `a IS DISTINCT FROM (b AND c)`, a sum that its type cannot hold comes out
-    ///   wrong, and so do the least and the greatest of groups that have infinities or NaN only;
+    /// - `a IS DISTINCT FROM b AND c` is read as `a IS DISTINCT FROM (b AND c)`;
+    /// - `+`, `-` and `*` of integers and `sum` go on at the other end of the type where it cannot hold the result; sums
+    ///   and averages of DOUBLE over a moving frame keep what left the frame; the least and the greatest of groups that
+    ///   have infinities or NaN only come out wrong;
+    /// - a DECIMAL beside a number with more digits fails, and beside a quoted number it meets that number rounded;
     /// - pins and notices are shown by `EXPLAIN` only.
     ///
     /// Nothing of the warehouse's own can be written through the catalog, and no store of its is registered. Where plain
@@ -159,12 +162,12 @@ impl Warehouse {
                 context.add_analyzer_rule(rule);
             }
         }
-        keep_answers(context);
-        Ok(lake)
-    }
         if !context.state().optimizers().iter().any(|known| known.name() == NullsInLists::NAME) {
             context.add_optimizer_rule(Arc::new(NullsInLists));
         }
+        keep_answers(context);
+        Ok(lake)
+    }
 
     /// Refuses to write to a path or URL that may lie in the warehouse, however it is spelt; `what` is what would write.
     ///

@@ -40,6 +40,7 @@ async fn statements_through_bytes_give_the_same_rows() {
         "SELECT * FROM paimon_diff('golden.pk_lsm', 1, 2)",
         "SELECT * FROM paimon_delta('golden.pk_lsm', 0, 2)",
         "SELECT * FROM lake.golden.pk_lsm VERSION AS OF 1 a FULL JOIN lake.golden.pk_lsm b ON a.id = b.id",
+        "SELECT id + 1, id - 1, -id, sum(id * 2) OVER () FROM lake.golden.pk_lsm WHERE id + 1 > 0",
         "SELECT s.snapshot_id, count(*) FROM lake.golden.pk_lsm$snapshots s CROSS JOIN lake.golden.pk_lsm t GROUP BY 1",
     ];
     statements.extend(others.map(str::to_string));
