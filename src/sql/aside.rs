@@ -88,13 +88,15 @@ fn beside(copy: &CopyTo) -> Result<Option<(CopyTo, Aside)>> {
     if !folder && found.as_ref().is_some_and(fs::Metadata::is_dir) {
         return Err(Error::invalid("the output file is a folder")
             .with_code("Output")
-            .with_context("file", target.display()));
+            .with_context("file", target.display())
+            .with_hint("name a file in it, or end the name with / to write files into it"));
     }
     // a device or a pipe is written in place, and what cannot be a folder is for the engine to refuse
     let in_place = found.is_some_and(|found| if folder { !found.is_dir() } else { !found.is_file() });
     let Some(name) = target.file_name().filter(|_| !in_place) else { return Ok(None) };
     let number = WRITTEN.fetch_add(1, Ordering::Relaxed);
     let aside = target.with_file_name(format!(".{}.{}-{number}.part", name.to_string_lossy(), std::process::id()));
+    probe(&aside, folder).map_err(|error| unwritten(&error.to_string(), &target, folder).with_source(error))?;
     let url = if folder { Url::from_directory_path(&aside) } else { Url::from_file_path(&aside) };
     let Ok(url) = url else { return Ok(None) };
     UNFINISHED.lock().push(aside.clone());
@@ -155,11 +157,28 @@ impl Aside {
     }
 
     fn failed(&self, why: &str) -> Error {
-        Error::unavailable(format!("cannot write the result: {why}"))
-            .with_code("Output")
-            .with_context(if self.folder { "folder" } else { "file" }, self.target.display())
-            .with_hint("what stood there before is as it was")
+        unwritten(why, &self.target, self.folder)
     }
+}
+
+fn unwritten(why: &str, target: &Path, folder: bool) -> Error {
+    Error::unavailable(format!("cannot write the result: {why}"))
+        .with_code("Output")
+        .with_context(if folder { "folder" } else { "file" }, target.display())
+        .with_hint("what stood there before is as it was")
+}
+
+/// Makes and removes what is to be written: where it cannot be made, the store would try for ever.
+fn probe(aside: &Path, folder: bool) -> io::Result<()> {
+    if let Some(parent) = aside.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    if folder {
+        fs::create_dir(aside)?;
+        return fs::remove_dir(aside);
+    }
+    fs::File::create_new(aside)?;
+    fs::remove_file(aside)
 }
 
 impl Drop for Aside {
