@@ -4,12 +4,12 @@
 //! function each, so the kind and the code survive a query.
 
 mod caught;
+mod engine;
 
 use std::error::Error as StdError;
 use std::fmt;
 use std::sync::Arc;
 
-use datafusion::common::SchemaError;
 use datafusion::error::DataFusionError;
 
 pub(crate) use caught::caught;
@@ -148,6 +148,15 @@ impl Error {
         self.with_hint("restore the file, or read a snapshot or tag that does not need it")
     }
 
+    /// Says what to do about what a snapshot holds and nobody here can read, unless that was said already.
+    #[must_use]
+    pub(crate) fn or_elsewhere(self) -> Self {
+        if self.kind() != ErrorKind::Unsupported || self.hint().is_some() {
+            return self.or_restore();
+        }
+        self.with_hint("read a snapshot or tag without it, or have it written anew where the table is written")
+    }
+
     /// Keeps the error underneath; it is not repeated in the message.
     #[must_use]
     pub fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
@@ -228,17 +237,20 @@ impl Error {
             DataFusionError::ResourcesExhausted(_) => (ErrorKind::Exhausted, "ResourcesExhausted"),
             DataFusionError::SQL(..) => (ErrorKind::Invalid, "Syntax"),
             DataFusionError::Plan(_) => (ErrorKind::Invalid, "Plan"),
-            DataFusionError::SchemaError(schema, _) => (ErrorKind::Invalid, schema_code(schema)),
+            DataFusionError::SchemaError(schema, _) => (ErrorKind::Invalid, engine::schema_code(schema)),
             DataFusionError::NotImplemented(_) => (ErrorKind::Unsupported, "NotImplemented"),
             DataFusionError::ObjectStore(_) | DataFusionError::IoError(_) => (ErrorKind::Unavailable, "Storage"),
             DataFusionError::Execution(_) => (ErrorKind::Invalid, "Execution"),
             DataFusionError::Configuration(_) => (ErrorKind::Invalid, "BadOption"),
             _ => (ErrorKind::Internal, "Execution"),
         };
+        if let Some(told) = engine::in_our_words(error) {
+            return told;
+        }
         let text = error.strip_backtrace().replace(ASKS_FOR_A_REPORT, "");
         let told = Self::new(kind, text).with_code(code);
         match error {
-            DataFusionError::SchemaError(schema, _) => match schema_hint(schema) {
+            DataFusionError::SchemaError(schema, _) => match engine::schema_hint(schema) {
                 Some(hint) => told.with_hint(hint),
                 None => told,
             },
@@ -271,26 +283,6 @@ fn arrow_kind(error: &arrow::error::ArrowError) -> ErrorKind {
         | arrow::error::ArrowError::ArithmeticOverflow(_)
         | arrow::error::ArrowError::ComputeError(_) => ErrorKind::Invalid,
         _ => ErrorKind::Internal,
-    }
-}
-
-/// The code for what a statement says about columns.
-fn schema_code(error: &SchemaError) -> &'static str {
-    match error {
-        SchemaError::AmbiguousReference { .. } => "AmbiguousColumn",
-        SchemaError::DuplicateQualifiedField { .. } | SchemaError::DuplicateUnqualifiedField { .. } => "DuplicateName",
-        SchemaError::FieldNotFound { .. } => "ColumnNotFound",
-    }
-}
-
-fn schema_hint(error: &SchemaError) -> Option<&'static str> {
-    match error {
-        SchemaError::AmbiguousReference { .. } => Some("say of which relation it is: a.id"),
-        SchemaError::DuplicateQualifiedField { .. } => {
-            Some("give each use of a relation its own alias: FROM t a, t VERSION AS OF 3 b")
-        }
-        SchemaError::DuplicateUnqualifiedField { .. } => Some("give each column a name of its own: id AS a"),
-        SchemaError::FieldNotFound { .. } => None,
     }
 }
 

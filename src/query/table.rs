@@ -20,6 +20,7 @@ use super::env::QueryEnv;
 use super::filters::pushdown;
 use super::layout::Layout;
 use super::nodes::ScanSummary;
+use super::nodes::read_exec::named_in;
 use super::report::{ScanLog, ScanReport};
 use super::settings::{LakepinOptions, session_zone};
 use super::spread::{Cutting, items};
@@ -140,7 +141,7 @@ impl LakeTable {
         filters: &[Expr],
         limit: Option<usize>,
     ) -> Result<ScanPlan> {
-        let named = |error: Error| error.with_context("table", self.pin.table.name());
+        let named = |error: Error| named_in(error, &self.pin, self.view.scan_kind()).or_elsewhere();
         let without = match &self.compared {
             Some(compared) => Some(compared.common(&self.env.scan).await.map_err(named)?),
             None => None,

@@ -113,7 +113,10 @@ pub fn is_above(key: &[Datum], other: &[Datum]) -> bool {
 impl KeyLayout {
     /// Refuses a schema whose key is another one, or sorts in another way.
     pub(crate) fn try_new(file_schema: &TableSchema, schema: &TableSchema) -> Result<Self> {
-        let changed = |what: String| Err(Error::unsupported(what).with_code("PrimaryKeyChanged"));
+        let anew = "read a snapshot from before the key was altered, or have all files of the table written anew: a full \
+                    compaction leaves files of the newest schema only";
+        let changed =
+            |what: String| Err(Error::unsupported(what).with_code("PrimaryKeyChanged").with_hint(anew.to_string()));
         let keys = schema.trimmed_primary_key()?;
         let file_keys = file_schema.trimmed_primary_key()?;
         if file_keys.len() != keys.len() {
@@ -137,7 +140,9 @@ impl KeyLayout {
                     "key column '{}' had another type when a data file was written, and its order may differ",
                     field.name
                 ))
-                .with_code("KeyTypeChanged"));
+                .with_code("KeyTypeChanged")
+                .with_context("types", format!("{file_type} in the file, {table_type} in the table"))
+                .with_hint(anew));
             }
             layout.from.push(file_type.clone());
             layout.to.push(table_type.clone());

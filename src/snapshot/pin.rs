@@ -104,7 +104,8 @@ impl Pin {
                 return Err(Error::unsupported("a table cannot have both a fallback and a primary branch")
                     .with_code("UnsupportedOption")
                     .with_context("table", self.table.name())
-                    .with_context("option", "scan.primary-branch"));
+                    .with_context("option", "scan.primary-branch")
+                    .with_hint("read the branches one by one, as t$branch_name"));
             }
             (Some(branch), None) => ("scan.fallback-branch", branch.clone()),
             (None, Some(branch)) => ("scan.primary-branch", branch.clone()),
@@ -138,7 +139,8 @@ impl Pin {
         let mut tries = 0;
         let (newest_options, chosen) = loop {
             let merged = options_in_force(&latest_schema.options, dynamic_options, &request);
-            let options = CoreOptions::parse(&merged).map_err(named)?;
+            let options = CoreOptions::parse(&merged)
+                .map_err(|error| table.of_options(error, &latest_schema, dynamic_options))?;
             let wanted = match &request {
                 PinRequest::Latest => request_of(&options.scan, zone).map_err(named)?,
                 given => given.clone(),
@@ -162,7 +164,8 @@ impl Pin {
             }
             _ => Arc::clone(&latest_schema),
         };
-        let options = options_of(&newest_options, &latest_schema, &schema).map_err(named)?;
+        let options = options_of(&newest_options, &latest_schema, &schema)
+            .map_err(|error| table.of_options(error, &latest_schema, dynamic_options))?;
         notices.extend(options.notices(&schema));
         let fingerprint = Fingerprint {
             location: table.root().clone(),
@@ -263,12 +266,12 @@ impl Pin {
         dynamic_options: &BTreeMap<String, String>,
         zone: &SessionZone,
     ) -> Result<Arc<Self>> {
-        let named = |error: Error| error.with_context("table", self.table.name());
         let newest = self.table.schema(self.latest_schema_id).await?;
         let mut merged = newest.options.clone();
         merged.extend(dynamic_options.iter().map(|(key, value)| (key.clone(), value.clone())));
         remove_positions(&mut merged);
-        let options = options_of(&merged, &newest, &self.schema).map_err(named)?;
+        let options = options_of(&merged, &newest, &self.schema)
+            .map_err(|error| self.table.of_options(error, &newest, dynamic_options))?;
         let newest_options = Arc::new(merged);
         let mut pin = Self { options, newest_options, fallback: None, primary: None, ..self.clone() };
         for notice in pin.options.notices(&pin.schema) {
@@ -291,7 +294,7 @@ impl Pin {
         }
         let newest = self.table.schema(self.latest_schema_id).await?;
         let options = options_of(&self.newest_options, &newest, schema)
-            .map_err(|error| error.with_context("table", self.table.name()))?;
+            .map_err(|error| self.table.of_options(error, &newest, &BTreeMap::new()))?;
         let schema = Arc::clone(schema);
         Ok(Arc::new(Self { schema, options, notices: Vec::new(), ..Self::clone(self) }))
     }

@@ -375,7 +375,7 @@ fn damaged(what: impl fmt::Display, place: &Place) -> Error {
     let error = Error::corrupt(format!("the data file is damaged: {what}"))
         .with_code("DataFileCorrupt")
         .with_context("file", &place.location);
-    named_in(error, &place.pin, place.kind).or_restore()
+    named_in(error, &place.pin, place.kind).or_elsewhere()
 }
 
 fn is_parquet(error: &DataFusionError) -> bool {

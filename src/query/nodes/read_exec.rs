@@ -331,13 +331,13 @@ fn read_items(context: &Arc<ReadContext>, items: Vec<Item>) -> BoxStream<'static
             Item::Part { section, part: which } => part(&context, &section, which),
             Item::File { section, run, file: at } => file(&context, &section, run, at),
         })
-        .map_err(move |error| named_in(error, &named.pin, named.kind))
+        .map_err(move |error| named_in(error, &named.pin, named.kind).or_elsewhere())
         .boxed()
 }
 
 /// An error of reading names the table, and the snapshot where only one is read: changes are of many, and of a branch
 /// that completes the table one does not know it here.
-pub(super) fn named_in(error: Error, pin: &Pin, kind: ScanKind) -> Error {
+pub(crate) fn named_in(error: Error, pin: &Pin, kind: ScanKind) -> Error {
     if kind.is_unmerged() || pin.fallback.is_some() || pin.primary.is_some() {
         return error.with_context("table", pin.table.name());
     }

@@ -1,11 +1,13 @@
 //! Schemas of a table.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Table;
 use crate::error::{Error, Result};
 use crate::snapshot::documents::{Numbered, list_numbered, read_json};
 use crate::spec::{SchemaId, TableSchema};
+use crate::storage::Location;
 
 impl Table {
     /// A schema by number, of the table as last listed.
@@ -75,12 +77,28 @@ impl Table {
         Ok(Some(schema))
     }
 
+    fn schema_file(&self, id: SchemaId) -> Option<Location> {
+        self.branch_root.join(&format!("schema/schema-{id}")).ok()
+    }
+
+    /// Names the table in an error about its options, and the file of the schema where it is that which says so; `asked`
+    /// are those of the caller.
+    pub(crate) fn of_options(&self, error: Error, schema: &TableSchema, asked: &BTreeMap<String, String>) -> Error {
+        let error = error.with_context("table", self.name());
+        let option = error.context().iter().find(|(name, _)| *name == "option").map(|(_, option)| option.clone());
+        let said = option.is_some_and(|key| schema.options.contains_key(&key) && !asked.contains_key(&key));
+        match self.schema_file(schema.id).filter(|_| said) {
+            Some(file) => error.with_context("file", file),
+            None => error,
+        }
+    }
+
     fn missing_schema(&self, id: SchemaId, known: &[Numbered]) -> Error {
         let numbers: Vec<String> = known.iter().map(|file| file.number.to_string()).collect();
         let mut error = Error::corrupt(format!("schema {id} is missing; there are schemas {}", numbers.join(", ")))
             .with_code("SchemaNotFound")
             .with_context("table", self.name());
-        if let Ok(file) = self.branch_root.join(&format!("schema/schema-{id}")) {
+        if let Some(file) = self.schema_file(id) {
             error = error.with_context("file", file);
         }
         error.with_hint("restore the schema file: snapshots and data files written with it cannot be read without it")

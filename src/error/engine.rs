@@ -1,0 +1,134 @@
+//! What the engine says of a statement, in our words, where its own show what nobody wrote.
+
+use datafusion::common::SchemaError;
+use datafusion::error::DataFusionError;
+
+use super::Error;
+
+/// None where its own words do.
+pub(super) fn in_our_words(error: &DataFusionError) -> Option<Error> {
+    match error {
+        DataFusionError::Plan(text) => repeated(text).or_else(|| tree_cut(text)),
+        DataFusionError::NotImplemented(text) => {
+            tree_cut(text).map(|told| Error::unsupported(told.message().to_string()).with_code("NotImplemented"))
+        }
+        DataFusionError::Configuration(text) => Some(option(text)),
+        DataFusionError::SchemaError(schema, _) => {
+            let twice = match schema.as_ref() {
+                SchemaError::DuplicateQualifiedField { qualifier, .. } => {
+                    format!("two relations are called '{}'", qualifier.table())
+                }
+                SchemaError::DuplicateUnqualifiedField { name } => format!("two columns are called '{name}'"),
+                _ => return None,
+            };
+            let told = Error::invalid(twice).with_code(schema_code(schema));
+            Some(match schema_hint(schema) {
+                Some(hint) => told.with_hint(hint),
+                None => told,
+            })
+        }
+        _ => None,
+    }
+}
+
+/// `Projections require unique expression names but the expression "t.id" at position 0 and "t.id" at position 1 …`
+fn repeated(text: &str) -> Option<Error> {
+    let (_, rest) = text.split_once("require unique expression names but the expression \"")?;
+    let (first, rest) = rest.split_once("\" at position ")?;
+    let (from, rest) = rest.split_once(" and \"")?;
+    let (_, rest) = rest.split_once("\" at position ")?;
+    let to: String = rest.chars().take_while(char::is_ascii_digit).collect();
+    let name = match first.rsplit_once(" AS ") {
+        Some((_, alias)) => alias,
+        // an expression is called as it is written
+        None if first.contains([' ', '(']) => first,
+        None => first.rsplit('.').next().unwrap_or(first),
+    };
+    let number = |at: &str| at.parse::<usize>().map_or_else(|_| at.to_string(), |at| (at + 1).to_string());
+    Some(
+        Error::invalid(format!("two columns are called '{name}', number {} and {}", number(from), number(&to)))
+            .with_code("DuplicateName")
+            .with_hint("give each column a name of its own: id AS a"),
+    )
+}
+
+/// A message without the part of the tree that the planner shows in it, `… Substring { expr: Value(ValueWithSpan { … }) }`.
+fn tree_cut(text: &str) -> Option<Error> {
+    let spans = text.find("Span(Location(")?;
+    let before = text.get(..spans)?;
+    let opens = before.char_indices().filter(|(_, c)| matches!(c, '{' | '(')).map(|(at, _)| at);
+    let begins = opens.filter_map(|open| {
+        let head = before.get(..open)?.trim_end();
+        let name = head.rsplit(|c: char| !c.is_alphanumeric()).next().filter(|name| !name.is_empty())?;
+        name.starts_with(char::is_uppercase).then_some(head.len() - name.len())
+    });
+    let kept = text.get(..begins.min()?)?.trim_end_matches([' ', ':']);
+    Some(
+        Error::invalid(kept.to_string()).with_code("Plan").with_hint(
+            "write this part of the statement another way; a function that is called needs all its arguments",
+        ),
+    )
+}
+
+/// `Config value "foo" not found on CsvOptions`
+fn option(text: &str) -> Error {
+    let (name, owner) = match text.strip_prefix("Config value \"").and_then(|rest| rest.split_once("\" not found on "))
+    {
+        Some(found) => found,
+        None => return Error::invalid(text).with_code("BadOption"),
+    };
+    let (of, hint) = match owner {
+        "CsvOptions" => ("of CSV files", "one that there is: OPTIONS ('format.has_header' 'false')"),
+        "JsonOptions" => ("of JSON files", "one that there is: OPTIONS ('format.compression' 'gzip')"),
+        _ if owner.contains("Parquet") => {
+            ("of Parquet files", "one that there is: OPTIONS ('format.compression' 'zstd(3)')")
+        }
+        _ => ("of the session", "SHOW ALL lists them; those of tables are written SET 'paimon.scan.snapshot-id' = '3'"),
+    };
+    Error::invalid(format!("there is no option '{name}' {of}")).with_code("BadOption").with_hint(hint)
+}
+
+/// The code for what a statement says about columns.
+pub(super) fn schema_code(error: &SchemaError) -> &'static str {
+    match error {
+        SchemaError::AmbiguousReference { .. } => "AmbiguousColumn",
+        SchemaError::DuplicateQualifiedField { .. } | SchemaError::DuplicateUnqualifiedField { .. } => "DuplicateName",
+        SchemaError::FieldNotFound { .. } => "ColumnNotFound",
+    }
+}
+
+/// The way out of it.
+pub(super) fn schema_hint(error: &SchemaError) -> Option<&'static str> {
+    match error {
+        SchemaError::AmbiguousReference { .. } => Some("say of which relation it is: a.id"),
+        SchemaError::DuplicateQualifiedField { .. } => {
+            Some("give each use of a relation its own alias: FROM t a, t VERSION AS OF 3 b")
+        }
+        SchemaError::DuplicateUnqualifiedField { .. } => Some("give each column a name of its own: id AS a"),
+        SchemaError::FieldNotFound { .. } => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nobody_wrote_is_not_shown() {
+        let plan = |text: &str| in_our_words(&DataFusionError::Plan(text.to_string()));
+        let told = plan(
+            "Projections require unique expression names but the expression \"t.id\" at position 0 and \"t.id\" at \
+             position 3 have the same name. Consider aliasing (\"AS\") one of them.",
+        );
+        let told = told.unwrap();
+        assert_eq!((told.code(), told.message()), ("DuplicateName", "two columns are called 'id', number 1 and 4"));
+        let told = plan(
+            "Substring without for/from is not valid Substring { expr: Value(ValueWithSpan { span: Span(Location(1,8)..Location(1,9)) }) }",
+        );
+        assert_eq!(told.unwrap().message(), "Substring without for/from is not valid");
+        assert!(plan("Invalid function 'foo'").is_none());
+        let option =
+            in_our_words(&DataFusionError::Configuration("Config value \"foo\" not found on CsvOptions".into()));
+        assert_eq!(option.unwrap().message(), "there is no option 'foo' of CSV files");
+    }
+}
