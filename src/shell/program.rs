@@ -194,6 +194,7 @@ pub(super) async fn open(common: &Common, threads: &Threads, interactive: bool) 
         last_query: None,
         hidden_rows: false,
         lost: LostPins::default(),
+        placed: None,
         last_error: None,
         errors: 0,
         spool: None,

@@ -132,7 +132,8 @@ impl Shell {
         let (outcome, source) = match piece {
             Piece::Command { text, line, .. } => {
                 let origin = name.to_string();
-                (commands::run(self, &text).await, Source { text: String::new(), line, origin })
+                let outcome = commands::run(self, &text).await;
+                (outcome, Source { text: self.placed.take().unwrap_or_default(), line, origin })
             }
             Piece::Statement(statement) => {
                 *number += 1;

@@ -94,6 +94,8 @@ pub struct Shell {
     pub hidden_rows: bool,
     /// Pins of the session whose snapshot is no longer retained.
     pub lost: LostPins,
+    /// The line of a command that the place in its error points into.
+    pub placed: Option<String>,
     /// The last error with its causes.
     pub last_error: Option<String>,
     /// Errors told so far.

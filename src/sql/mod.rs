@@ -24,7 +24,8 @@
 //! | `asserted` | `query = value`, told apart |
 //! | `statements/` | `PIN`, `SHOW`, `DESCRIBE`, `EXPLAIN FILES`, refusals |
 //! | `system_tables/`, `functions/` | `t$name`, `paimon_…()` |
-//! | `memory`, `cells`, `types`, `place` | small relations, types as text, places of errors |
+//! | `memory`, `cells`, `types` | small relations, types as text |
+//! | `place`, `refused` | places of errors in a statement |
 
 mod aggregates;
 mod aside;
@@ -52,6 +53,7 @@ mod place;
 mod plain;
 mod planner;
 mod prepared;
+mod refused;
 mod result;
 mod rewrite;
 mod selector;

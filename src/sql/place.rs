@@ -72,6 +72,12 @@ pub(crate) fn of(error: &DataFusionError) -> (Place, Option<Column>) {
     (place, column)
 }
 
+/// Where a text begins that stands behind blanks.
+pub(crate) fn beginning(text: &str) -> Place {
+    let blanks = text.chars().take_while(|c| c.is_whitespace()).count();
+    Place { line: 1, column: u64::try_from(blanks).unwrap_or(0) + 1 }
+}
+
 /// The error for an expression over known columns: one that is not there leads to the nearest.
 pub(crate) fn missing_column<'a>(error: DataFusionError, known: impl Iterator<Item = &'a str>) -> Error {
     match of(&error) {
@@ -107,8 +113,21 @@ fn walk(error: &DataFusionError, place: &mut Place, column: &mut Option<Column>)
         DataFusionError::SQL(parser, _) if place.line == 0 => {
             *place = in_message(&parser.to_string());
         }
+        DataFusionError::Plan(text) | DataFusionError::NotImplemented(text) if place.line == 0 => {
+            *place = in_tree(text);
+        }
         _ => {}
     }
+}
+
+/// A part of the tree, as the planner shows it: `… span: Span(Location(1,56)..Location(1,57)) …`
+fn in_tree(message: &str) -> Place {
+    let read = || {
+        let (line, rest) = message.split_once("Span(Location(")?.1.split_once(',')?;
+        let (column, _) = rest.split_once(')')?;
+        Some(Place { line: line.parse().ok()?, column: column.trim().parse().ok()? })
+    };
+    read().unwrap_or_default()
 }
 
 /// The parser writes `… at Line: 1, Column: 15`.
@@ -130,5 +149,8 @@ mod tests {
     fn the_parser_s_place_is_found() {
         assert_eq!(in_message("Expected: x, found: y at Line: 2, Column: 15"), Place { line: 2, column: 15 });
         assert_eq!(in_message("no place"), Place::default());
+        let tree = "no Substring { expr: Value(ValueWithSpan { span: Span(Location(3,56)..Location(3,57)) }) }";
+        assert_eq!(in_tree(tree), Place { line: 3, column: 56 });
+        assert_eq!(in_tree("no tree"), Place::default());
     }
 }

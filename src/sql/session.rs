@@ -34,6 +34,7 @@ use super::limits;
 use super::map_order;
 use super::parameters::bind;
 use super::prepared::Step;
+use super::refused::{Written, check_copy};
 use super::result::{PinLine, Readings, Scanned, StatementKind, StatementResult, Timing};
 use super::settings::Settings;
 use super::statement::{Catalogue, Key, Statement, zone_of};
@@ -320,11 +321,21 @@ impl Session {
     }
 
     async fn execute(&self, tokens: Vec<TokenWithSpan>, progress: Arc<ScanProgress>) -> Result<StatementResult> {
-        let mut notices = Vec::new();
         let (tokens, view) = match self.settings().prepared.step(tokens)? {
-            Step::Done(word) => return Ok(self.done(word, Vec::new(), notices)),
+            Step::Done(word) => return Ok(self.done(word, Vec::new(), Vec::new())),
             step => self.readied(step, true)?,
         };
+        let written = Written::of(&tokens);
+        self.carry_out(tokens, view, progress).await.map_err(|error| written.place(error))
+    }
+
+    async fn carry_out(
+        &self,
+        tokens: Vec<TokenWithSpan>,
+        view: Option<String>,
+        progress: Arc<ScanProgress>,
+    ) -> Result<StatementResult> {
+        let mut notices = Vec::new();
         match statements::parse(tokens, &mut notices)? {
             Command::Statement(statement) => {
                 let run = Run { view, ..self.begin(ScanLog::watched(progress), notices)? };
@@ -343,6 +354,7 @@ impl Session {
     /// Plans a statement of DataFusion's; what is no query is carried out.
     async fn plan(&self, run: &Run, statement: DfStatement) -> Result<Planned> {
         refuse::check(&statement, |name| self.is_local(name), |name| self.is_view(name))?;
+        check_copy(&statement, &run.state, &self.warehouse)?;
         let mut statement = statement;
         let mut view = None;
         if let DfStatement::Statement(inner) = &mut statement {

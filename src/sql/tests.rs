@@ -18,6 +18,7 @@ mod read_only;
 mod refusals;
 mod system_tables;
 mod times;
+mod told;
 mod unread;
 mod using;
 mod views;

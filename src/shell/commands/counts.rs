@@ -54,6 +54,13 @@ fn parts(line: &str) -> (&str, Option<&str>) {
     (table, (!condition.is_empty()).then_some(condition))
 }
 
+/// A part of what is shown behind as many blanks as there are characters before it, so that an error tells its place in
+/// what is shown.
+fn in_its_place(shown: &str, from: usize, part: &str) -> String {
+    let before = shown.get(..from).map_or(0, |text| text.chars().count());
+    format!("{}{part}", " ".repeat(before))
+}
+
 fn run(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
     async move {
         let line = replaced(&call.rest, &shell.variables);
@@ -62,9 +69,15 @@ fn run(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
             return Err(usage("write \\counts table [condition]"));
         }
         let session: Arc<Session> = Arc::clone(&shell.session);
-        let (name, filter) = (table.to_string(), condition.map(str::to_string));
-        let (pin, accounting) =
-            shell.under_guard(async move { session.counts(&name, filter.as_deref()).await }).await?;
+        let shown = format!("\\{} {line}", call.name);
+        let name = in_its_place(&shown, shown.len() - line.trim_start().len(), table);
+        // nothing but a semicolon follows it
+        let filter = condition.map(|text| in_its_place(&shown, shown.rfind(text).unwrap_or(0), text));
+        let counted = shell.under_guard(async move { session.counts(&name, filter.as_deref()).await }).await;
+        if counted.is_err() {
+            shell.placed = Some(shown);
+        }
+        let (pin, accounting) = counted?;
         let batch = batch(&accounting)?;
         let mut answer = Answer::of_batches(batch.schema(), vec![batch])?;
         answer.pins = vec![pin];
@@ -148,6 +161,12 @@ fn conclusions(accounting: &Accounting, condition: Option<&str>, language: Langu
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn parts_stand_where_they_are_shown() {
+        assert_eq!(in_its_place("\\counts 订单 a = 1", 8, "订单"), format!("{}订单", " ".repeat(8)));
+        assert_eq!(in_its_place("\\counts 订单 a = 1", 15, "a = 1"), format!("{}a = 1", " ".repeat(11)));
+    }
 
     #[test]
     fn table_and_condition_are_told_apart() {

@@ -60,7 +60,8 @@ impl Session {
                     }
                     (None, None) => {
                         return Err(Error::invalid("only tables of the warehouse have a CREATE TABLE statement")
-                            .with_code("TableNotFound"));
+                            .with_code("TableNotFound")
+                            .with_hint("DESCRIBE shows its columns"));
                     }
                 }
             }
@@ -169,7 +170,9 @@ impl Session {
                 None => (identifier.value.clone(), String::new()),
             };
             if TableName::parse(&base).system.is_some() {
-                return Err(Error::invalid("a system table has no partitions").with_code("TableNotFound"));
+                return Err(Error::invalid("a system table has no partitions")
+                    .with_code("TableNotFound")
+                    .with_hint("name the table itself: SHOW PARTITIONS t"));
             }
             let base = if identifier.quote_style.is_some() { base } else { base.to_lowercase() };
             identifier.value = format!("{base}$partitions{suffix}");
@@ -195,7 +198,9 @@ impl Session {
             None => return Err(Error::internal("the partitions came without a batch")),
         };
         if batch.column(0).as_string::<i32>().iter().any(|p| p == Some("")) {
-            return Err(Error::invalid("the table is not partitioned").with_code("NotPartitioned"));
+            return Err(Error::invalid("the table is not partitioned")
+                .with_code("NotPartitioned")
+                .with_hint("SELECT * FROM t$buckets counts its files and rows"));
         }
         Ok(rows(batch, run))
     }

@@ -11,6 +11,7 @@ use datafusion::common::tree_node::TreeNode;
 use datafusion::dataframe::DataFrame;
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::{Expr, ExprSchemable};
+use datafusion::physical_plan::collect;
 use datafusion::prelude::ident;
 use datafusion::sql::sqlparser::ast::{Query, Visit, Visitor};
 
@@ -25,7 +26,7 @@ use crate::spec::{DataField, Zone};
 use crate::sql::doubles;
 use crate::sql::functions;
 use crate::sql::limits;
-use crate::sql::place::missing_column;
+use crate::sql::place::{self, Place, beginning, missing_column};
 use crate::sql::result::PinLine;
 use crate::sql::rewrite::rewrite;
 use crate::sql::statements::{self, describe, name_of, pin};
@@ -150,7 +151,8 @@ impl Session {
 
     /// Row accounting of a table reference (`t`, `db.t`, `t VERSION AS OF 3`, `t@v3`), with an optional condition
     /// (SQL over the table's columns). One on partition columns alone chooses the partitions that are counted; of any
-    /// other, each row says how many of its final rows meet it.
+    /// other, each row says how many of its final rows meet it. Places in errors count from the beginning of the text that
+    /// is wrong, blanks before it included.
     ///
     /// # Errors
     /// No such table; a condition that cannot be planned or is none, one with a query, an aggregate or a window in it;
@@ -162,11 +164,18 @@ impl Session {
         let factor = statements::factor_of(tokens)?;
         let provider = self.relation(&run, factor).await?;
         let Some(lake) = provider.downcast_ref::<LakeTable>() else {
-            return Err(Error::invalid(format!("'{table}' is no table of the warehouse")).with_code("TableNotFound"));
+            return Err(beginning(table).attach(
+                Error::invalid(format!("'{}' is no table of the warehouse", table.trim()))
+                    .with_code("TableNotFound")
+                    .with_hint("rows are accounted for in tables of the warehouse, not in views and system tables"),
+            ));
         };
         let schema = &lake.pin().schema;
         let counted = DataFrame::new(run.state.clone(), run.statement.scan(lake.clone())?);
-        let filter = condition.map(|condition| row_condition(&run.state, condition, counted.schema())).transpose()?;
+        // what knows no place in the condition is about all of it
+        let whole = condition.map(beginning).unwrap_or_default();
+        let filter = condition.map(|condition| row_condition(&run.state, condition, counted.schema()));
+        let filter = filter.transpose().map_err(|error| placed(whole, error))?;
         let chooses = match &filter {
             Some(filter) => {
                 !filter.column_refs().is_empty() && exact_filters(&[filter], schema)?.iter().all(|own| *own)
@@ -185,7 +194,13 @@ impl Session {
             let indices = schema.partition_indices()?;
             let fields: Vec<&DataField> = indices.iter().filter_map(|index| schema.fields.get(*index)).collect();
             let by = fields.iter().map(|field| ident(field.name.as_str())).collect();
-            let batches = counted.filter(matched)?.aggregate(by, vec![count_all()])?.collect().await?;
+            let matching = counted.filter(matched).and_then(|rows| rows.aggregate(by, vec![count_all()]));
+            let plan = match matching {
+                Ok(rows) => rows.create_physical_plan().await,
+                Err(error) => Err(error),
+            };
+            let plan = plan.map_err(|error| placed(whole, error.into()))?;
+            let batches = collect(plan, run.state.task_ctx()).await?;
             let mut found: BTreeMap<String, u64> = BTreeMap::new();
             for batch in &batches {
                 let counts = batch.columns().last().and_then(|column| column.as_primitive_opt::<Int64Type>());
@@ -209,21 +224,31 @@ impl Session {
     }
 }
 
+/// The error at a place, unless it knows a better one.
+fn placed(whole: Place, error: Error) -> Error {
+    if error.context().iter().any(|(name, _)| *name == "line") { error } else { whole.attach(error) }
+}
+
 /// A condition over the rows of a table, from text.
 fn row_condition(state: &SessionState, text: &str, columns: &DFSchema) -> Result<Expr> {
     let refused = |what: &str| {
         Error::invalid(format!("the condition is over the rows of the table: it takes no {what}"))
             .with_code("BadCondition")
-            .with_context("condition", text)
+            .with_context("condition", text.trim())
             .with_hint("ask it as a query: SELECT count(*) FROM t WHERE …")
     };
     let dialect = &state.config_options().sql_parser.dialect;
-    let parsed = state.sql_to_expr_with_alias(text, dialect)?;
+    let parsed = state.sql_to_expr_with_alias(text, dialect).map_err(|error| {
+        let (place, _) = place::of(&error);
+        place.attach(Error::from_datafusion(error))
+    })?;
     if parsed.expr.visit(&mut Queries).is_break() {
         return Err(refused("query"));
     }
-    let filter = doubles::expression(state, text, columns)
-        .map_err(|error| missing_column(error, columns.fields().iter().map(|field| field.name().as_str())))?;
+    let filter = doubles::expression(state, text, columns).map_err(|error| {
+        let (place, _) = place::of(&error);
+        place.attach(missing_column(error, columns.fields().iter().map(|field| field.name().as_str())))
+    })?;
     if filter.exists(|part| Ok(matches!(part, Expr::AggregateFunction(_))))? {
         return Err(refused("aggregate"));
     }
@@ -234,7 +259,7 @@ fn row_condition(state: &SessionState, text: &str, columns: &DFSchema) -> Result
         ArrowType::Boolean | ArrowType::Null => Ok(filter),
         other => Err(Error::invalid(format!("the condition is neither true nor false but of type {other}"))
             .with_code("BadCondition")
-            .with_context("condition", text)
+            .with_context("condition", text.trim())
             .with_hint("compare it with something: amount > 100")),
     }
 }

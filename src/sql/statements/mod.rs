@@ -98,7 +98,9 @@ pub(super) fn parse(tokens: Vec<TokenWithSpan>, notices: &mut Vec<String>) -> Re
     }
     for later in ["WAIT", "RECONCILE"] {
         if at(&[later]) {
-            return Err(Error::unsupported(format!("{later} comes later")).with_code("NotYet"));
+            return Err(Error::unsupported(format!("{later} comes later"))
+                .with_code("NotYet")
+                .with_hint("\\watch runs a query until its answer changes; paimon_diff compares two snapshots"));
         }
     }
     if at(&["SHOW"]) && tokens.len() == 2 && is_word(tokens.get(1), "PINS") {

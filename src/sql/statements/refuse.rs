@@ -46,16 +46,22 @@ pub(crate) fn check(
         SqlStatement::CreateSchema { .. } | SqlStatement::CreateDatabase { .. } => Err(writing("CREATE DATABASE")),
         SqlStatement::Analyze(_) => Err(writing("ANALYZE")),
         SqlStatement::OptimizeTable { .. } => Err(writing("OPTIMIZE")),
-        SqlStatement::Drop { object_type, names, .. } => match object_type {
+        SqlStatement::Drop { object_type, names, if_exists, .. } => match object_type {
             ObjectType::Table | ObjectType::View if names.iter().all(&is_local) => Ok(()),
             ObjectType::Table => Err(writing("DROP TABLE")),
             ObjectType::Schema | ObjectType::Database => Err(writing("DROP DATABASE")),
+            ObjectType::View if !if_exists => Err(no_view(names.iter().find(|name| !is_local(name)))),
             // DataFusion says what it does not know
             _ => Ok(()),
         },
         SqlStatement::Prepare { .. } | SqlStatement::Execute { .. } | SqlStatement::Deallocate { .. } => {
-            Err(Error::invalid("a prepared statement stands alone, or behind EXPLAIN").with_code("Syntax"))
+            Err(Error::invalid("a prepared statement stands alone, or behind EXPLAIN")
+                .with_code("Syntax")
+                .with_hint("write EXECUTE name(…) by itself"))
         }
+        SqlStatement::CreateFunction(_) => Err(Error::unsupported("functions cannot be made in SQL")
+            .with_code("NotYet")
+            .with_hint("an embedding program registers functions in the session underneath")),
         SqlStatement::StartTransaction { .. } | SqlStatement::Commit { .. } | SqlStatement::Rollback { .. } => {
             Err(Error::unsupported("there are no transactions")
                 .with_code("NotYet")
@@ -63,6 +69,13 @@ pub(crate) fn check(
         }
         _ => Ok(()),
     }
+}
+
+fn no_view(name: Option<&ObjectName>) -> Error {
+    let name = name.map(ToString::to_string).unwrap_or_default();
+    Error::not_found(format!("there is no view '{name}'"))
+        .with_code("TableNotFound")
+        .with_hint("SHOW TABLES lists what there is; only views of this session can be dropped")
 }
 
 fn local_factor(factor: &TableFactor, is_table: &impl Fn(&ObjectName) -> bool, what: &str) -> Result<()> {
