@@ -172,23 +172,37 @@ fn module_of(relative: &Path) -> Vec<String> {
 
 /// The files that are no tests: path below `src/`, room, code.
 fn sources() -> Vec<(PathBuf, String, String)> {
+    let room = |file: &Path| module_of(file).first().cloned().expect("path has a component");
+    texts().into_iter().map(|(file, text)| (file.clone(), room(&file), code_of(&text))).collect()
+}
+
+/// What is shipped, as text: path below `src/`, and all that stands before the file's tests.
+pub(crate) fn shipped() -> Vec<(PathBuf, String)> {
+    let before_tests = |text: String| {
+        let lines = text.split_inclusive('\n').take_while(|line| !line.starts_with("mod tests {"));
+        lines.collect()
+    };
+    let files = texts().into_iter().filter(|(file, _)| !file.starts_with("testing"));
+    files.map(|(file, text)| (file, before_tests(text))).collect()
+}
+
+/// The files of rooms that are no tests: path below `src/` and text.
+fn texts() -> Vec<(PathBuf, String)> {
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut files = Vec::new();
     rust_files(&src, &mut files);
     // a test module in a file of its own may do what tests may
     let of_tests: BTreeSet<PathBuf> = files.iter().flat_map(|file| test_modules(file)).collect();
-    let mut sources = Vec::new();
+    let mut texts = Vec::new();
     for file in files {
         let relative = file.strip_prefix(&src).expect("file lies under src").to_path_buf();
-        let room = module_of(&relative).first().cloned().expect("path has a component");
         // and so may the modules below it
         let tests = file.with_extension("").ancestors().any(|path| of_tests.contains(path));
-        if !tests && !matches!(room.as_str(), "lib" | "main" | "layers") {
-            let code = code_of(&fs::read_to_string(&file).expect("source is UTF-8"));
-            sources.push((relative, room, code));
+        if !tests && !["lib.rs", "main.rs", "layers.rs"].map(Path::new).contains(&relative.as_path()) {
+            texts.push((relative, fs::read_to_string(&file).expect("source is UTF-8")));
         }
     }
-    sources
+    texts
 }
 
 /// Paths, without extension, of the modules a file declares for tests only.

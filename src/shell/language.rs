@@ -1,7 +1,11 @@
 //! The language of the shell's own words. Codes of errors, names of commands and what the warehouse holds stay as they
 //! are, so scripts read either.
 
+mod advice;
+
 use clap::ValueEnum;
+
+pub use advice::advice;
 
 /// Which language.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -53,59 +57,6 @@ macro_rules! told {
     };
 }
 pub(crate) use told;
-
-/// What to do about the errors that people meet most, in Chinese: the message itself names tables, files and numbers
-/// and comes from below in English.
-pub fn advice(code: &str) -> Option<&'static str> {
-    Some(match code {
-        "Syntax" => "语法错误：^ 指出位置；\\? sql 列出时间旅行的写法",
-        "Incomplete" => "语句没有写完：引号、括号或注释没有闭合",
-        "TableNotFound" => "没有这个表：用 \\dt 查看表名，或写 库名.表名",
-        "DatabaseNotFound" => "没有这个库：用 \\l 查看库名",
-        "ColumnNotFound" => "没有这一列：用 \\d 表名 查看列名；大写或中文列名要加双引号；旧快照可能还没有这一列",
-        "CatalogNotFound" => "没有这个目录：写 库名.表名，或用 paimon.库名.表名",
-        "DuplicateName" => "同一个表用了两次：给每一处起一个别名，例如 FROM t a, t VERSION AS OF 3 b",
-        "AmbiguousColumn" => "不清楚是哪个表的列：写成 别名.列名",
-        "CannotTravel" => "这里不能时间旅行：把子句写在数据表后面",
-        "FunctionNotFound" => "没有这个函数：检查函数名",
-        "SnapshotNotFound" => "没有这个快照：用 \\ds 表名 查看保留的快照，用 \\dtag 表名 查看标签",
-        "SnapshotExpired" => {
-            "快照已过期，文件可能已被清理：换一个仍保留的快照，或读取持有它的标签；重要的快照请事先打标签"
-        }
-        "PinLost" => "固定的快照已被回滚或替换：用 \\pins 查看，再用 \\pin 重新固定",
-        "TagNotFound" => "没有这个标签：用 \\dtag 表名 查看标签",
-        "NoSnapshot" => "表还没有快照",
-        "TimestampTooEarly" => "早于最早保留的快照：换一个更晚的时间，或使用标签",
-        "AmbiguousTimestamp" => "裸数字不能当时间：写成带引号的时间，例如 '2026-04-16 10:00:00'",
-        "BadTimestamp" | "InvalidTimestamp" => {
-            "时间写法不对：例如 '2026-04-16 10:00:00' 或 '2026-04-16T10:00:00+08:00'"
-        }
-        "WatermarkNotReached" => "水位还没有到：稍后再试，或换一个更早的水位",
-        "CommitNotFound" => "没有找到这次提交：用 \\ds 表名 查看提交者和提交号",
-        "DataFileMissing" | "FileLost" => "数据文件丢失：结果不完整，没有返回；检查清理任务，或换一个仍保留的快照",
-        "DataFileCorrupt" => "数据文件损坏：错误里有文件名，请修复或从备份恢复",
-        "ReadOnly" => "只读：这里不能写入仓库",
-        "NotYet" => "这个功能以后才有",
-        "Timeout" => "超时已取消：用 --timeout 或 \\timeout 放宽，或减少读取量",
-        "ResourcesExhausted" => "内存不够：用 --memory 放宽，或加过滤条件",
-        "TooManyFiles" | "TooManyBytes" => "超过读取上限，尚未读取任何数据：加分区或主键过滤，或放宽上限",
-        "Interrupted" => "已用 Ctrl-C 取消，结果不完整",
-        "WarehouseNotFound" | "NotAWarehouse" => "仓库路径不对：检查 -w 或 LAKEPIN_WAREHOUSE",
-        "FileNotFound" => "没有这个文件：检查路径",
-        "UnknownCommand" => "没有这个命令：\\? 列出所有命令",
-        "UnknownVariable" => "没有这个变量：用 -v 名字=值 给出",
-        "ParameterMissing" => "参数没有值：用 --param 名字=值 或 \\param 名字 值 给出",
-        "UnknownTimeZone" => "没有这个时区：例如 +08:00 或 Asia/Shanghai",
-        "UnknownOption" | "InvalidOption" | "BadOption" => "选项不对：检查名字和取值",
-        "NotPinned" => "这个表没有固定：用 \\pins 查看",
-        "AssertionFailed" => "断言不成立",
-        "AccountingViolation" => "行数核对不平：元数据与文件不一致，请保留现场",
-        "Storage" => "存储没有响应：稍后重试，或检查网络与权限",
-        "NewerFormat" => "表的格式版本比本程序新：请升级",
-        "Output" | "OutputFile" => "无法写出结果：检查磁盘空间和权限",
-        _ => return None,
-    })
-}
 
 /// What scans and answers say about their rows, in Chinese; the English sentence stays beside it when it is not known.
 pub fn notice(text: &str, language: Language) -> String {

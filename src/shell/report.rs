@@ -4,7 +4,7 @@ use std::error::Error as _;
 use std::fmt::Write as _;
 use std::io::{IsTerminal as _, Write as _};
 
-use super::language::{Language, advice};
+use super::language::{Language, Text, advice, both};
 use super::render::width::{escaped, visible, width};
 use crate::error::Error;
 
@@ -51,13 +51,16 @@ pub fn describe(error: &Error, source: Option<&Source>, color: bool, language: L
         }
     }
     if let Some(hint) = error.hint() {
-        let _ = writeln!(out, "hint: {}", visible(hint));
+        let _ = writeln!(out, "{}{}", HINT.of(language), visible(hint));
     }
-    if let Some(advice) = advice(error.code()).filter(|_| language == Language::Zh) {
-        let _ = writeln!(out, "提示: {advice}");
+    if language == Language::Zh {
+        let _ = writeln!(out, "{}{}", HINT.of(language), advice(error));
     }
     out
 }
+
+/// What stands before a way out.
+const HINT: Text = both("hint: ", "提示: ");
 
 /// What went wrong, without the wrappings of the libraries below, which the code and the place already tell.
 fn message(error: &Error) -> String {
@@ -99,18 +102,19 @@ fn caret(line: &str, at: usize) -> String {
 }
 
 /// Everything known about an error: its causes too.
-pub fn verbose(error: &Error) -> String {
+pub fn verbose(error: &Error, language: Language) -> String {
     let what = visible(&message(error)).into_owned();
     let mut out = format!("error[{}]: {what}\n  kind: {:?}\n", error.code(), error.kind());
     for (name, value) in error.context() {
         let _ = writeln!(out, "  {name}: {}", escaped(value));
     }
     if let Some(hint) = error.hint() {
-        let _ = writeln!(out, "hint: {}", visible(hint));
+        let _ = writeln!(out, "{}{}", HINT.of(language), visible(hint));
     }
+    let caused_by = both("caused by: ", "起因: ").of(language);
     let mut cause = error.source();
     while let Some(error) = cause {
-        let _ = writeln!(out, "caused by: {}", visible(&error.to_string()));
+        let _ = writeln!(out, "{caused_by}{}", visible(&error.to_string()));
         cause = error.source();
     }
     out
@@ -183,7 +187,7 @@ mod tests {
     #[test]
     fn all_that_is_known_begins_as_the_error_did() {
         let error = Error::corrupt("bad").with_code("Torn").with_context("file", "a");
-        assert_eq!(verbose(&error), "error[Torn]: bad\n  kind: Corrupt\n  file: a\n");
+        assert_eq!(verbose(&error, Language::En), "error[Torn]: bad\n  kind: Corrupt\n  file: a\n");
     }
 
     #[test]
@@ -194,6 +198,6 @@ mod tests {
         let error = Error::invalid("cannot cast '\x1b[2J\u{9b}'\nto INT").with_hint("write \x07");
         let text = describe(&error, None, false, Language::En);
         assert_eq!(text, "error[Invalid]: cannot cast '\\x1b[2J\\x9b'\nto INT\nhint: write \\x07\n");
-        assert!(!verbose(&error.with_source(Error::invalid("\x1b"))).contains('\x1b'));
+        assert!(!verbose(&error.with_source(Error::invalid("\x1b")), Language::En).contains('\x1b'));
     }
 }

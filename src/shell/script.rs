@@ -173,7 +173,7 @@ impl Shell {
         }
         let color = self.terminal.color && self.terminal.errors;
         eprint_described(&describe(error, source, color, self.settings.language));
-        self.last_error = Some(verbose(error));
+        self.last_error = Some(verbose(error, self.settings.language));
         self.errors += 1;
         if let Some(output) = &mut self.output {
             output.note_failure();

@@ -21,7 +21,8 @@ pub const ERRORS: Command = Command {
 
 fn run(shell: &mut Shell, _: Call) -> LocalBoxFuture<'_, Result<()>> {
     async move {
-        eprint(shell.last_error.as_deref().unwrap_or("no error so far\n"));
+        let none = both("no error so far\n", "还没有出过错\n").of(shell.settings.language);
+        eprint(shell.last_error.as_deref().unwrap_or(none));
         Ok(())
     }
     .boxed_local()
