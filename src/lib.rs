@@ -43,6 +43,7 @@ pub mod error;
 mod file;
 mod memory;
 mod merge;
+pub mod notice;
 pub mod query;
 mod read;
 mod recon;
@@ -60,6 +61,7 @@ pub mod testing;
 mod layers;
 
 pub use error::{Error, ErrorKind, Result};
+pub use notice::{Notice, NoticeKind};
 pub use query::{LakeTable, OpenTable, QueryLimits};
 pub use snapshot::{Pin, PinRequest, Table};
 pub use sql::{Session, SessionConfig, Warehouse};

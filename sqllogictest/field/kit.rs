@@ -10,7 +10,7 @@ use futures::TryStreamExt;
 use lakepin::arrow;
 use lakepin::sql::{PinLine, Session, SessionConfig, Warehouse};
 use lakepin::testing::builder::{TableBuilder, TableSpec};
-use lakepin::{Error, ErrorKind};
+use lakepin::{Error, ErrorKind, Notice};
 
 /// How a case ends.
 pub type Done = Result<(), String>;
@@ -99,7 +99,7 @@ pub struct Answer {
     pub schema: SchemaRef,
     pub batches: Vec<RecordBatch>,
     pub pins: Vec<PinLine>,
-    pub notices: Vec<String>,
+    pub notices: Vec<Notice>,
 }
 
 impl Answer {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
+use crate::notice::Notice;
 use crate::scan::{FileDecision, ScanKind, ScanProgress, Stages};
 use crate::snapshot::Pin;
 
@@ -18,7 +19,7 @@ pub struct ScanReport {
     /// Counts per stage.
     pub stages: Stages,
     /// What the user should know (rows hidden by design, options ignored).
-    pub notices: Vec<String>,
+    pub notices: Vec<Notice>,
     /// What became of every file, when it was asked for.
     pub decisions: Arc<Vec<FileDecision>>,
     /// Time spent planning it, manifests included.

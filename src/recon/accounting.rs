@@ -16,6 +16,7 @@ use futures::TryStreamExt;
 use crate::error::{Error, Result};
 use crate::memory::MemoryBudget;
 use crate::merge::canonical_keys;
+use crate::notice::{Notice, NoticeKind};
 use crate::query::QueryEnv;
 use crate::read::{Held, ReadColumn, ReadContext, ReadOptions, SectionHandle, section, selection};
 use crate::scan::{FileRead, ScanKind, ScanPlan, ScanRequest, Section, SectionClass, Stage, Unit};
@@ -75,7 +76,7 @@ pub struct Accounting {
     /// Where the identity fails, in words; empty when it holds.
     pub violations: Vec<String>,
     /// What planning the read had to say.
-    pub notices: Vec<String>,
+    pub notices: Vec<Notice>,
 }
 
 impl AccountingRow {
@@ -173,10 +174,7 @@ pub async fn account(pin: &Arc<Pin>, env: &Arc<QueryEnv>, options: &AccountingOp
         }
     }
     if column_rows > 0 {
-        accounting.notices.push(format!(
-            "{column_rows} rows of files that only hold columns of the rows of other files are not counted; the snapshot \
-             counts them"
-        ));
+        accounting.notices.push(NoticeKind::ColumnRows { rows: column_rows }.into());
     }
     check_totals(&plan, &units, column_rows, &mut accounting);
     let mut partitions: BTreeMap<String, AccountingRow> = BTreeMap::new();

@@ -5,7 +5,10 @@
 //! newest `snapshot.num-retained.min` and none from the lowest consumer on. A tag keeps the files of its snapshot. A
 //! branch keeps nothing: expiry of one branch does not look at others.
 
+use std::fmt;
+
 use crate::error::Result;
+use crate::notice::cannot_be_read;
 use crate::snapshot::{Pin, SessionZone};
 use crate::spec::options::RetentionOptions;
 
@@ -17,15 +20,89 @@ const QUIET_AFTER: i64 = 10;
 pub struct Forecast {
     /// From about when on it may be expired, epoch milliseconds; None when that cannot be said, and `reason` says why.
     pub expires_about: Option<i64>,
-    /// What keeps it now: `tag eod`, `consumer c1`, `newest 10`.
-    pub retained_by: Vec<String>,
+    /// What keeps it now.
+    pub retained_by: Vec<Hold>,
     /// Why there is no time, or what it stands on.
-    pub reason: Option<String>,
+    pub reasons: Vec<Reason>,
+}
+
+/// What keeps a snapshot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Hold {
+    /// A tag.
+    Tag(String),
+    /// A consumer that has not read it yet.
+    Consumer(String),
+    /// It is one of so many newest ones.
+    Newest(i64),
+}
+
+impl fmt::Display for Hold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tag(name) => write!(f, "tag {name}"),
+            Self::Consumer(name) => write!(f, "consumer {name}"),
+            Self::Newest(count) => write!(f, "newest {count}"),
+        }
+    }
+}
+
+/// Why the end of a snapshot is not known, or what it stands on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Reason {
+    /// The table has no snapshot.
+    NoSnapshot,
+    /// It is not kept any more.
+    NotKept,
+    /// A tag without an end of its own holds it.
+    Tag(String),
+    /// It goes when its tags expire.
+    TagsExpire,
+    /// A consumer stands before it or at it.
+    Consumer,
+    /// So many commits are missing, and when they come is not known.
+    Commits {
+        /// How many.
+        needed: i64,
+        /// Whether none came for long; else their rate is not known.
+        quiet: bool,
+    },
+    /// Writers of the table expire nothing.
+    WriteOnly,
+    /// The options say nothing that makes sense.
+    Options(String),
+    /// What cannot be read, tags and consumers by name, may hold it.
+    Unread(Vec<(&'static str, Vec<String>)>),
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoSnapshot => f.write_str("the table has no snapshot"),
+            Self::NotKept => f.write_str("it is not kept any more"),
+            Self::Tag(name) => write!(f, "tag '{name}' holds it until somebody deletes the tag"),
+            Self::TagsExpire => f.write_str("when its tags are expired"),
+            Self::Consumer => f.write_str("as long as the consumer stands there"),
+            Self::Commits { needed, quiet } => {
+                let why = if *quiet { "none came for long" } else { "their rate is not known" };
+                let plural = if *needed == 1 { "" } else { "s" };
+                write!(f, "after {needed} more commit{plural}, and {why}")
+            }
+            Self::WriteOnly => f.write_str("if another job expires snapshots: the writers do not (write-only)"),
+            Self::Options(what) => f.write_str(what),
+            Self::Unread(all) => {
+                let unread: Vec<String> = all.iter().map(|(what, names)| cannot_be_read(what, names)).collect();
+                write!(f, "{}: it may be kept longer", unread.join(", "))
+            }
+        }
+    }
 }
 
 impl Forecast {
-    fn unknown(reason: impl Into<String>) -> Self {
-        Self { reason: Some(reason.into()), ..Self::default() }
+    fn unknown(reason: Reason) -> Self {
+        Self { reasons: vec![reason], ..Self::default() }
     }
 
     /// Whether less than a fifth of the snapshot's life is left.
@@ -59,7 +136,7 @@ impl History {
 pub fn forecast(id: i64, history: &History, retention: &RetentionOptions, now: i64) -> Forecast {
     let mut found = alone(id, history, retention, now);
     let tags = history.tags.iter();
-    found.retained_by.splice(0..0, tags.clone().map(|(name, _)| format!("tag {name}")));
+    found.retained_by.splice(0..0, tags.clone().map(|(name, _)| Hold::Tag(name.clone())));
     if tags.len() == 0 {
         return found;
     }
@@ -68,14 +145,14 @@ pub fn forecast(id: i64, history: &History, retention: &RetentionOptions, now: i
         None => {
             let (name, _) = tags.clone().find(|(_, until)| until.is_none()).cloned().unwrap_or_default();
             found.expires_about = None;
-            found.reason = Some(format!("tag '{name}' holds it until somebody deletes the tag"));
+            found.reasons = vec![Reason::Tag(name)];
         }
         Some(until) => {
             // held by more than tags, without a known end
             let kept_beside = found.expires_about.is_none() && history.commits.iter().any(|(known, _)| *known == id);
             if !kept_beside {
                 found.expires_about = Some(found.expires_about.map_or(until, |own| own.max(until)).max(now));
-                found.reason = Some("when its tags are expired".to_string());
+                found.reasons = vec![Reason::TagsExpire];
             }
         }
     }
@@ -85,25 +162,25 @@ pub fn forecast(id: i64, history: &History, retention: &RetentionOptions, now: i
 /// The forecast without tags.
 fn alone(id: i64, history: &History, retention: &RetentionOptions, now: i64) -> Forecast {
     let Some((latest, latest_time)) = history.commits.last().copied() else {
-        return Forecast::unknown("the table has no snapshot");
+        return Forecast::unknown(Reason::NoSnapshot);
     };
     if !history.commits.iter().any(|(known, _)| *known == id) {
-        return Forecast::unknown("it is not kept any more");
+        return Forecast::unknown(Reason::NotKept);
     }
     let mut found = Forecast::default();
     if retention.held_by_consumers {
         let holding = history.consumers.iter().filter(|(_, next)| *next <= id);
-        found.retained_by.extend(holding.map(|(name, _)| format!("consumer {name}")));
+        found.retained_by.extend(holding.map(|(name, _)| Hold::Consumer(name.clone())));
     }
     let consumed = !found.retained_by.is_empty();
     // commits until it is not among the newest any more that are kept in any case, and until there are too many
     let until_loose = id.saturating_add(retention.at_least).saturating_sub(latest);
     let until_crowded = retention.at_most.map(|most| id.saturating_add(most).saturating_sub(latest).max(1));
     if until_loose > 0 {
-        found.retained_by.push(format!("newest {}", retention.at_least));
+        found.retained_by.push(Hold::Newest(retention.at_least));
     }
     if consumed {
-        found.reason = Some("as long as the consumer stands there".to_string());
+        found.reasons = vec![Reason::Consumer];
         return found;
     }
     let distance = history.distance();
@@ -126,16 +203,10 @@ fn alone(id: i64, history: &History, retention: &RetentionOptions, now: i64) -> 
     }
     .map(|time| time.max(now));
     let needed = until_crowded.map_or(until_loose, |crowded| crowded.min(until_loose)).max(1);
-    found.reason = match found.expires_about {
-        None => {
-            let commits = if needed == 1 { "1 more commit".to_string() } else { format!("{needed} more commits") };
-            let why = if quiet { "none came for long" } else { "their rate is not known" };
-            Some(format!("after {commits}, and {why}"))
-        }
-        Some(_) if retention.write_only => {
-            Some("if another job expires snapshots: the writers do not (write-only)".into())
-        }
-        Some(_) => None,
+    found.reasons = match found.expires_about {
+        None => vec![Reason::Commits { needed, quiet }],
+        Some(_) if retention.write_only => vec![Reason::WriteOnly],
+        Some(_) => Vec::new(),
     };
     found
 }
@@ -148,7 +219,7 @@ fn alone(id: i64, history: &History, retention: &RetentionOptions, now: i64) -> 
 /// Files that cannot be read; options of no meaning give a forecast without time.
 pub async fn of_pin(pin: &Pin, zone: &SessionZone, now: i64) -> Result<Forecast> {
     let Some(pinned) = &pin.fingerprint.snapshot else {
-        return Ok(Forecast::unknown("the table has no snapshot"));
+        return Ok(Forecast::unknown(Reason::NoSnapshot));
     };
     let table = &pin.table;
     let (schema, snapshots, tags, consumers) = futures::try_join!(
@@ -157,7 +228,8 @@ pub async fn of_pin(pin: &Pin, zone: &SessionZone, now: i64) -> Result<Forecast>
         table.readable_tags(),
         table.readable_consumers()
     )?;
-    let complaints = [tags.complaint("tag"), consumers.complaint("consumer")];
+    let mut unread = vec![("tag", tags.unreadable.clone()), ("consumer", consumers.unreadable.clone())];
+    unread.retain(|(_, names)| !names.is_empty());
     let tags = tags.found.iter().filter(|(_, tag)| pinned.is_of(&tag.snapshot)).map(|(name, tag)| {
         let made = tag.create_time.map(|time| time.and_utc().timestamp_millis());
         let made = made.map(|time| zone.instant_of(time).unwrap_or(time));
@@ -176,13 +248,11 @@ pub async fn of_pin(pin: &Pin, zone: &SessionZone, now: i64) -> Result<Forecast>
     };
     let mut found = match RetentionOptions::parse(&schema.options) {
         Ok(retention) => forecast(pinned.id.0, &history, &retention, now),
-        Err(error) => Forecast::unknown(error.message().to_string()),
+        Err(error) => Forecast::unknown(Reason::Options(error.message().to_string())),
     };
     // what cannot be read may hold the snapshot: the forecast is of the rest
-    let unread: Vec<String> = complaints.into_iter().flatten().collect();
     if !unread.is_empty() {
-        let reasons = found.reason.into_iter().chain([format!("{}: it may be kept longer", unread.join(", "))]);
-        found.reason = Some(reasons.collect::<Vec<_>>().join("; "));
+        found.reasons.push(Reason::Unread(unread));
     }
     Ok(found)
 }
@@ -202,6 +272,10 @@ mod tests {
 
     fn keeping(at_least: i64, at_most: Option<i64>, millis: i64) -> RetentionOptions {
         RetentionOptions { at_least, at_most, millis, write_only: false, held_by_consumers: true }
+    }
+
+    fn said(forecast: &Forecast) -> String {
+        forecast.reasons.iter().map(Reason::to_string).collect::<Vec<_>>().join("; ")
     }
 
     /// Hours from now.
@@ -234,11 +308,11 @@ mod tests {
     fn what_holds_it_is_named_and_gives_no_time_it_does_not_know() {
         let retention = keeping(4, None, HOUR);
         let mut history = hourly(10, 20);
-        assert_eq!(forecast(18, &history, &retention, NOW).retained_by, ["newest 4"]);
-        assert_eq!(forecast(12, &history, &retention, NOW).retained_by, Vec::<String>::new());
+        assert_eq!(forecast(18, &history, &retention, NOW).retained_by, [Hold::Newest(4)]);
+        assert_eq!(forecast(12, &history, &retention, NOW).retained_by, []);
         history.consumers = vec![("late".into(), 12), ("far".into(), 19)];
         let held = forecast(12, &history, &retention, NOW);
-        assert_eq!((held.expires_about, held.retained_by), (None, vec!["consumer late".to_string()]));
+        assert_eq!((held.expires_about, held.retained_by), (None, vec![Hold::Consumer("late".to_string())]));
         // a consumer further on holds nothing before it
         assert_eq!(hours(&forecast(11, &history, &retention, NOW)), Some(0.0));
         let changelog = RetentionOptions { held_by_consumers: false, ..retention };
@@ -247,20 +321,17 @@ mod tests {
         let mut history = hourly(10, 20);
         history.tags = vec![("short".into(), Some(NOW + 5 * HOUR))];
         let tagged = forecast(12, &history, &retention, NOW);
-        assert_eq!((hours(&tagged), tagged.retained_by), (Some(5.0), vec!["tag short".to_string()]));
+        assert_eq!((hours(&tagged), tagged.retained_by), (Some(5.0), vec![Hold::Tag("short".to_string())]));
         // expired already, its tag still there
         assert_eq!(hours(&forecast(5, &history, &retention, NOW)), Some(5.0));
         history.tags.push(("eod".into(), None));
         let kept = forecast(12, &history, &retention, NOW);
         assert_eq!(
-            (kept.expires_about, kept.reason.as_deref()),
-            (None, Some("tag 'eod' holds it until somebody deletes the tag"))
+            (kept.expires_about, said(&kept).as_str()),
+            (None, "tag 'eod' holds it until somebody deletes the tag")
         );
-        assert_eq!(forecast(5, &hourly(10, 20), &retention, NOW), Forecast::unknown("it is not kept any more"));
-        assert_eq!(
-            forecast(5, &History::default(), &retention, NOW).reason.as_deref(),
-            Some("the table has no snapshot")
-        );
+        assert_eq!(forecast(5, &hourly(10, 20), &retention, NOW), Forecast::unknown(Reason::NotKept));
+        assert_eq!(said(&forecast(5, &History::default(), &retention, NOW)), "the table has no snapshot");
     }
 
     #[test]
@@ -268,13 +339,13 @@ mod tests {
         let retention = keeping(4, None, HOUR);
         let one = forecast(20, &hourly(20, 20), &retention, NOW);
         assert_eq!(
-            (one.expires_about, one.reason.as_deref()),
-            (None, Some("after 4 more commits, and their rate is not known"))
+            (one.expires_about, said(&one).as_str()),
+            (None, "after 4 more commits, and their rate is not known")
         );
         let quiet = forecast(19, &hourly(10, 20), &retention, NOW + 30 * HOUR);
         assert_eq!(
-            (quiet.expires_about, quiet.reason.as_deref()),
-            (None, Some("after 3 more commits, and none came for long"))
+            (quiet.expires_about, said(&quiet).as_str()),
+            (None, "after 3 more commits, and none came for long")
         );
         // nothing but its age kept it
         assert_eq!(hours(&forecast(12, &hourly(10, 20), &retention, NOW + 30 * HOUR)), Some(30.0));

@@ -10,6 +10,7 @@ use roaring::RoaringBitmap;
 use super::common::CommonFiles;
 use super::manifests::ManifestCache;
 use super::progress::ScanProgress;
+use crate::notice::Notice;
 use crate::snapshot::Pin;
 use crate::spec::{Bucket, Datum, ManifestEntry, SnapshotId, TableSchema};
 use crate::storage::{Location, Storage};
@@ -374,7 +375,7 @@ pub struct ScanPlan {
     /// Rows of the result, when metadata proves them.
     pub exact_row_count: Option<u64>,
     /// What the reader of the result should know (rows hidden by design, options ignored).
-    pub notices: Vec<String>,
+    pub notices: Vec<Notice>,
 }
 
 impl ScanPlan {

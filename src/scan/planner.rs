@@ -25,6 +25,7 @@ use super::ranges::ManifestFilter;
 use super::sections::{Draft, MergeFacts, cut};
 use super::vectors::Vectors;
 use crate::error::{Error, Result};
+use crate::notice::Notice;
 use crate::snapshot::{Pin, Table};
 use crate::spec::{ManifestEntry, SchemaId, SnapshotId, TableSchema};
 
@@ -51,7 +52,7 @@ pub(crate) struct Planner<'a> {
     pub(super) filters: Filters,
     pub(super) partitions: Partitions,
     pub(super) stages: Stages,
-    pub(super) notices: Vec<String>,
+    pub(super) notices: Vec<Notice>,
     pub(super) units: Vec<Unit>,
     origins: Origins,
     /// Whether the present source was read with all its manifests.

@@ -13,6 +13,7 @@ use super::live::Live;
 use super::plan::SectionClass;
 use crate::error::{Error, Result};
 use crate::merge::sections as cut_sections;
+use crate::notice::HiddenRows;
 use crate::spec::options::MergeEngine;
 use crate::spec::{CoreOptions, Datum, TableSchema};
 
@@ -54,12 +55,11 @@ impl MergeFacts {
     ///
     /// A file written before deletion vectors were switched on is not hidden: it was visible, and nothing has taken its
     /// rows over since. It is merged.
-    pub(crate) fn hides_level_0(&self, file_schema: &TableSchema) -> Option<&'static str> {
+    pub(crate) fn hides_level_0(&self, file_schema: &TableSchema) -> Option<HiddenRows> {
         if self.engine == MergeEngine::FirstRow {
-            return Some("level 0 of a first-row table is hidden until it is compacted");
+            return Some(HiddenRows::FirstRow);
         }
-        (self.vectors && !self.merge_on_read && keeps_vectors(file_schema))
-            .then_some("level 0 is hidden until it is compacted (deletion-vectors.enabled)")
+        (self.vectors && !self.merge_on_read && keeps_vectors(file_schema)).then_some(HiddenRows::DeletionVectors)
     }
 }
 

@@ -13,6 +13,7 @@ use futures::StreamExt;
 
 use super::footer;
 use super::interrupt::{Running, interrupted};
+use super::language::done;
 use super::pager::{PagedOutput, Paging};
 use super::progress::{Progress, Stage};
 use super::render::Expanded;
@@ -22,6 +23,7 @@ use super::state::Shell;
 use super::variables::replaced;
 use super::workers::Workers;
 use crate::error::{Error, Result};
+use crate::notice::Notice;
 use crate::sql::{PinLine, Readings, RequestCounts, ScanProgress, Scanned, StatementKind, StatementResult, Timing};
 
 /// Something to show.
@@ -37,7 +39,7 @@ pub struct Answer {
     /// The same, to be kept.
     pub readings: Readings,
     /// What the reader should know.
-    pub notices: Vec<String>,
+    pub notices: Vec<Notice>,
     /// Time until the first row was asked for.
     pub timing: Timing,
     /// What is read.
@@ -83,7 +85,7 @@ pub struct Collected {
     /// Tables read.
     pub pins: Vec<PinLine>,
     /// What the reader should know.
-    pub notices: Vec<String>,
+    pub notices: Vec<Notice>,
 }
 
 /// How an answer is shown.
@@ -302,7 +304,7 @@ impl Shell {
 
     async fn show(&mut self, answer: Answer, show: Show, running: &Running, clock: &Clock) -> Result<()> {
         if let StatementKind::Done(word) = &answer.kind {
-            let mut lines = vec![word.clone()];
+            let mut lines = vec![done(word, self.settings.language)];
             lines.extend(self.notes(&answer.pins, &answer.notices));
             return self.say(&lines);
         }
@@ -339,7 +341,7 @@ impl Shell {
     }
 
     /// Pins and notices as lines, cut between words where the terminal ends.
-    pub(super) fn notes(&self, pins: &[PinLine], notices: &[String]) -> Vec<String> {
+    pub(super) fn notes(&self, pins: &[PinLine], notices: &[Notice]) -> Vec<String> {
         let mut lines = footer::notes(pins, notices, self.settings.language);
         if self.terminal.output || self.terminal.errors {
             // names are data too

@@ -8,9 +8,10 @@ use datafusion::physical_plan::ExecutionPlan;
 use serde_json::json;
 
 use super::execute::Answer;
-use super::language::{Language, notice, told};
+use super::language::{Language, notice, pin as pin_line, told};
 use super::pager::{notice_mark, pin_mark};
 use super::render::width::{bytes, grouped};
+use crate::notice::Notice;
 use crate::sql::{PinLine, RequestCounts, Scanned, Timing, Work};
 
 /// Times shorter than this are not told.
@@ -23,7 +24,7 @@ pub struct Closing {
     /// Tables read.
     pub pins: Vec<PinLine>,
     /// What the reader should know.
-    pub notices: Vec<String>,
+    pub notices: Vec<Notice>,
     /// Rows that came.
     pub rows: u64,
     /// Rows that stand on the screen, when others were left out.
@@ -177,7 +178,7 @@ impl Closing {
             "rows": self.rows,
             "truncated": self.failed.is_some() || self.shown.is_some(),
             "snapshots": snapshots,
-            "notices": self.notices,
+            "notices": self.notices.iter().map(|notice| &**notice).collect::<Vec<&str>>(),
         });
         if let (Some(code), Some(fields)) = (self.failed, meta.as_object_mut()) {
             fields.insert("error".to_string(), json!(code));
@@ -187,7 +188,7 @@ impl Closing {
 }
 
 /// Pins and notices, each once.
-pub fn notes(pins: &[PinLine], notices: &[String], language: Language) -> Vec<String> {
+pub fn notes(pins: &[PinLine], notices: &[Notice], language: Language) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for pin in pins {
         let session = match (pin.session, language) {
@@ -195,12 +196,12 @@ pub fn notes(pins: &[PinLine], notices: &[String], language: Language) -> Vec<St
             (true, Language::En) => " (session)",
             (true, Language::Zh) => "（会话固定）",
         };
-        let line = format!("{}{}{session}", pin_mark(language), pin.text);
+        let line = format!("{}{}{session}", pin_mark(language), pin_line(pin, language));
         if !lines.contains(&line) {
             lines.push(line);
         }
     }
-    lines.extend(notices.iter().map(|text| format!("{}{}", notice_mark(language), notice(text, language))));
+    lines.extend(notices.iter().map(|told| format!("{}{}", notice_mark(language), notice(told, language))));
     lines
 }
 

@@ -2,10 +2,14 @@
 //! are, so scripts read either.
 
 mod advice;
+mod notices;
+mod pins;
 
 use clap::ValueEnum;
 
 pub use advice::advice;
+pub use notices::notice;
+pub use pins::{hold, note, pin};
 
 /// Which language.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -47,6 +51,34 @@ pub const fn same(text: &'static str) -> Text {
     Text { en: text, zh: text }
 }
 
+/// What a statement without rows answers, in a language.
+pub fn done(word: &str, language: Language) -> String {
+    if language == Language::En {
+        return word.to_string();
+    }
+    let (what, name) = word.split_once(' ').unwrap_or((word, ""));
+    let name = match name {
+        "TABLE" => "表",
+        "VIEW" => "视图",
+        "SCHEMA" => "库",
+        "EXTERNAL TABLE" => "外部表",
+        "FUNCTION" => "函数",
+        other => other,
+    };
+    match (what, name) {
+        ("PIN", "") => "已固定".to_string(),
+        ("UNPIN", "") => "已取消固定".to_string(),
+        ("SET", "") => "已设置".to_string(),
+        ("RESET", "") => "已恢复默认".to_string(),
+        ("USE", "") => "已切换".to_string(),
+        ("PREPARE", "") => "已预备".to_string(),
+        ("DEALLOCATE", "") => "预备语句已删除".to_string(),
+        ("CREATE", what) => format!("已创建{what}"),
+        ("DROP", what) => format!("已删除{what}"),
+        _ => word.to_string(),
+    }
+}
+
 /// `told!(language, "{n} rows", "{n} 行")`: the sentence in a language, values by name.
 macro_rules! told {
     ($language:expr, $en:literal, $zh:literal $(, $name:ident = $value:expr)* $(,)?) => {
@@ -58,57 +90,24 @@ macro_rules! told {
 }
 pub(crate) use told;
 
-/// What scans and answers say about their rows, in Chinese; the English sentence stays beside it when it is not known.
-pub fn notice(text: &str, language: Language) -> String {
-    if language == Language::En {
-        return text.to_string();
-    }
-    const KNOWN: &[(&str, &str)] = &[
-        (
-            "answered from metadata, no data file was opened",
-            "结果来自元数据，没有打开数据文件；SET lakepin.verify_files = true 会检查文件是否存在",
-        ),
-        ("READ-OPTIMISED", "只读最高层（$ro），较新的数据看不到"),
-        ("the postpone bucket is hidden", "postpone 桶在合并之前不可见"),
-    ];
-    if let Some((figures, _)) = text.split_once(" deleted by vectors that are not applied")
-        && let Some((table, figures)) = figures.split_once(": ")
-    {
-        let figures = figures.trim_end_matches(" is").trim_end_matches(" are");
-        return format!(
-            "{table}：deletion-vectors.enabled 现为 false，删除向量不起作用，已删除的行会被读出（{figures}）"
-        );
-    }
-    let figures = text.rsplit_once(": ").map(|(_, figures)| figures).filter(|f| f.ends_with("not read"));
-    let hidden = text.contains("level 0") && figures.is_some();
-    let known = KNOWN.iter().find(|(start, _)| text.starts_with(start)).map(|(_, zh)| *zh);
-    match (known.or(hidden.then_some("第 0 层在合并之前不可见")), figures) {
-        (Some(zh), Some(figures)) => format!("{zh}（{figures}）"),
-        (Some(zh), None) => zh.to_string(),
-        (None, _) => text.to_string(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_of_done_statements_are_told_in_chinese() {
+        let told = ["PIN", "SET", "CREATE VIEW", "CREATE EXTERNAL TABLE", "DROP TABLE", "EXPORT"];
+        assert_eq!(
+            told.map(|word| done(word, Language::Zh)),
+            ["已固定", "已设置", "已创建视图", "已创建外部表", "已删除表", "EXPORT"]
+        );
+        assert_eq!(told.map(|word| done(word, Language::En)), told);
+    }
 
     #[test]
     fn sentences_keep_their_values_in_both_languages() {
         let told = |language| told!(language, "{n} rows of {t}", "{t} 的 {n} 行", n = 3, t = "pay");
         assert_eq!(told(Language::En), "3 rows of pay");
         assert_eq!(told(Language::Zh), "pay 的 3 行");
-    }
-
-    #[test]
-    fn known_notices_are_told_in_chinese_with_their_figures() {
-        let text = "level 0 is hidden until it is compacted: 3 files, 12 rows not read";
-        assert_eq!(notice(text, Language::Zh), "第 0 层在合并之前不可见（3 files, 12 rows not read）");
-        assert_eq!(notice(text, Language::En), text);
-        assert_eq!(notice("something else: x", Language::Zh), "something else: x");
-        let text = "pay.t: 3 rows of 2 files are deleted by vectors that are not applied, since …";
-        let zh =
-            "pay.t：deletion-vectors.enabled 现为 false，删除向量不起作用，已删除的行会被读出（3 rows of 2 files）";
-        assert_eq!(notice(text, Language::Zh), zh);
     }
 }

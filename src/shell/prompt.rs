@@ -85,6 +85,7 @@ mod tests {
             session: true,
             changes_after: None,
             text: String::new(),
+            details: Box::default(),
         }
     }
 

@@ -25,7 +25,7 @@ use super::highlight::highlighted;
 use super::history::{self, Mended};
 use super::input::Input;
 use super::interrupt::TWICE;
-use super::language::told;
+use super::language::{Language, advice, told};
 use super::pager::notice_mark;
 use super::prompt::{Look, coloured, prompt};
 use super::redact::redacted;
@@ -130,7 +130,17 @@ pub fn run(shell: &mut Shell, runtime: &Runtime) -> u8 {
         match prepared.and_then(|()| history::prepare(path).map_err(|e| e.to_string())) {
             Ok(()) => true,
             Err(e) => {
-                eprint(&format!("notice: the history is not kept: {e} ({})\n", path.display()));
+                let file = path.display();
+                eprint_notice(
+                    shell,
+                    &told!(
+                        shell.settings.language,
+                        "the history is not kept: {why} ({file})",
+                        "历史记录不会保存：{why}（{file}）",
+                        why = e,
+                        file = file
+                    ),
+                );
                 false
             }
         }
@@ -147,9 +157,19 @@ pub fn run(shell: &mut Shell, runtime: &Runtime) -> u8 {
                     n = lost,
                     file = aside.display()
                 );
-                eprint(&format!("{}{text}\n", notice_mark(language)));
+                eprint_notice(shell, &text);
             }
-            Err(e) => eprint(&format!("notice: the history cannot be read: {e} ({})\n", path.display())),
+            Err(e) => {
+                let file = path.display();
+                let text = told!(
+                    language,
+                    "the history cannot be read: {why} ({file})",
+                    "历史记录读不了：{why}（{file}）",
+                    why = e,
+                    file = file
+                );
+                eprint_notice(shell, &text);
+            }
         }
         let _ = editor.load_history(path);
         shell.history = editor.history().iter().cloned().collect();
@@ -160,7 +180,11 @@ pub fn run(shell: &mut Shell, runtime: &Runtime) -> u8 {
     let mut interrupted: Option<Instant> = None;
     while shell.quit.is_none() {
         for error in shell.lost.look(&shell.session, &shell.workers) {
-            eprint(&format!("{}{error}\n", notice_mark(shell.settings.language)));
+            let text = match shell.settings.language {
+                Language::En => error.to_string(),
+                Language::Zh => format!("{}（{error}）", advice(&error)),
+            };
+            eprint_notice(shell, &text);
         }
         let beware = shell.hidden_rows || shell.lost.any();
         let plain = prompt(Look {
@@ -231,7 +255,8 @@ pub fn run(shell: &mut Shell, runtime: &Runtime) -> u8 {
                     "the line is not UTF-8: neither it nor what was pasted behind it was taken",
                     "这一行不是 UTF-8：它和粘贴在它后面的内容都没有采用"
                 );
-                eprint(&format!("\n{}{text}\n", notice_mark(language)));
+                eprint("\n");
+                eprint_notice(shell, &text);
             }
             Err(e) => {
                 eprint(&format!("error[Terminal]: {e}\n"));
@@ -240,6 +265,10 @@ pub fn run(shell: &mut Shell, runtime: &Runtime) -> u8 {
         }
     }
     shell.exit_code()
+}
+
+fn eprint_notice(shell: &Shell, text: &str) {
+    eprint(&format!("{}{text}\n", notice_mark(shell.settings.language)));
 }
 
 fn remember(editor: &mut Lines, shell: &mut Shell, path: Option<&std::path::Path>, entry: &str) {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use futures::{StreamExt, TryStreamExt, stream};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::notice::cannot_be_read;
 use crate::storage::{FileEntry, Location, Storage};
 
 /// Pauses before another look at a file that cannot be parsed. A file store may show a write before it is whole; Java
@@ -137,11 +138,7 @@ pub struct Readable<T> {
 impl<T> Readable<T> {
     /// What to say about the ones that cannot be read; None when all can. `what`: `tag`.
     pub(crate) fn complaint(&self, what: &str) -> Option<String> {
-        match self.unreadable.as_slice() {
-            [] => None,
-            [one] => Some(format!("{what} '{one}' cannot be read")),
-            all => Some(format!("{what}s '{}' cannot be read", all.join("', '"))),
-        }
+        (!self.unreadable.is_empty()).then(|| cannot_be_read(what, &self.unreadable))
     }
 }
 

@@ -13,6 +13,7 @@ use super::table::{Table, range_text};
 use super::travel::{Chosen, PinRequest, Traveller};
 use super::zone::SessionZone;
 use crate::error::{Error, ErrorKind, Result};
+use crate::notice::{Notice, NoticeKind};
 use crate::spec::{CoreOptions, DataField, DataType, SchemaId, Snapshot, SnapshotId, TableSchema};
 use crate::storage::Location;
 
@@ -33,7 +34,7 @@ pub struct Pin {
     /// What was chosen.
     pub fingerprint: Fingerprint,
     /// What the user should know about the choice.
-    pub notices: Vec<String>,
+    pub notices: Vec<Notice>,
     /// The tag it was chosen by, which holds its files.
     pub tag: Option<String>,
     /// `scan.fallback-branch`: partitions this pin lacks are read from that one.
@@ -81,7 +82,7 @@ impl Pin {
             table = table.branch(&branch).await.map_err(named)?;
             outcome = Self::resolve_alone(&table, request, &dynamic_options, zone).await;
             if let Ok(pin) = &mut outcome {
-                pin.notices.push(format!("option 'branch' of the table leads to its branch '{branch}'"));
+                pin.notices.push(NoticeKind::BranchByOption { branch }.into());
             }
         }
         let mut pin = outcome?;

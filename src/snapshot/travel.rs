@@ -22,6 +22,7 @@ use super::options::refuse_file_creation;
 use super::table::{Table, range_text};
 use super::zone::SessionZone;
 use crate::error::{Error, Result};
+use crate::notice::{Notice, NoticeKind};
 use crate::spec::options::ChangelogProducer;
 use crate::spec::{CommitKind, CoreOptions, Snapshot, SnapshotId};
 
@@ -94,7 +95,7 @@ pub(super) struct Chosen {
     pub(super) snapshot: Option<Arc<Snapshot>>,
     /// The tag it was read from.
     pub(super) tag: Option<String>,
-    pub(super) notices: Vec<String>,
+    pub(super) notices: Vec<Notice>,
     /// The request, a quoted version told apart.
     pub(super) request: PinRequest,
 }
@@ -144,10 +145,7 @@ impl Traveller<'_> {
         let mut chosen = Chosen::of(snapshot?, PinRequest::SnapshotId(id));
         // the tag serves a notice only: one that cannot be read is not in the way
         if let Ok(Some(tag)) = tag {
-            chosen.notices.push(format!(
-                "read snapshot {id}; a tag '{id}' exists too and holds snapshot {}: write '{id}' in quotes for it",
-                tag.snapshot.id
-            ));
+            chosen.notices.push(NoticeKind::TagOfThatNumber { id, held: tag.snapshot.id.0 }.into());
         }
         Ok(chosen)
     }
@@ -170,11 +168,8 @@ impl Traveller<'_> {
             {
                 let held = chosen.snapshot.as_ref().map(|snapshot| snapshot.id);
                 if held != Some(other.id) {
-                    chosen.notices.push(format!(
-                        "read tag '{text}', which holds snapshot {}; snapshot {id} exists too: write {id} without \
-                         quotes for it",
-                        held.unwrap_or(other.id)
-                    ));
+                    let held = held.unwrap_or(other.id).0;
+                    chosen.notices.push(NoticeKind::SnapshotOfThatNumber { tag: text, held, id }.into());
                 }
             }
             return Ok(chosen);
@@ -216,14 +211,13 @@ impl Traveller<'_> {
             if let Some(before) = read.try_next().await?
                 && before.time_millis > millis
             {
-                chosen.notices.push(format!(
-                    "commit times are not in order: snapshot {}, committed {}, comes before the chosen snapshot {}, \
-                     committed {}",
-                    before.id,
-                    self.zone.show(before.time_millis),
-                    snapshot.id,
-                    self.zone.show(snapshot.time_millis)
-                ));
+                let told = NoticeKind::TimesNotInOrder {
+                    before: before.id.0,
+                    before_time: self.zone.show(before.time_millis),
+                    chosen: snapshot.id.0,
+                    chosen_time: self.zone.show(snapshot.time_millis),
+                };
+                chosen.notices.push(told.into());
             }
             return Ok(chosen);
         }
@@ -288,16 +282,16 @@ impl Traveller<'_> {
     }
 
     /// A number decades before what it found was meant in seconds.
-    fn seconds(&self, millis: i64, found: i64) -> Option<String> {
+    fn seconds(&self, millis: i64, found: i64) -> Option<Notice> {
         const DECADES: i64 = 20 * 365 * 86_400_000;
         (millis > 0 && found.saturating_sub(millis) > DECADES).then(|| {
-            format!(
-                "watermark {millis} is {}, decades before {}, the first that is reached: watermarks are milliseconds, \
-                 for seconds write {}",
-                self.zone.show_exact(millis),
-                self.zone.show_exact(found),
-                millis.saturating_mul(1_000)
-            )
+            let told = NoticeKind::WatermarkInSeconds {
+                asked: millis,
+                asked_time: self.zone.show_exact(millis),
+                found_time: self.zone.show_exact(found),
+                millis: millis.saturating_mul(1_000),
+            };
+            told.into()
         })
     }
 
@@ -389,7 +383,7 @@ impl Traveller<'_> {
         }
         let mut notices = Vec::new();
         if newest.is_some() {
-            notices.push("no full compaction is kept: read the latest snapshot".to_string());
+            notices.push(NoticeKind::NoFullCompaction.into());
         }
         Ok(Chosen { snapshot: newest, tag: None, notices, request: PinRequest::CompactedFull })
     }

@@ -6,10 +6,6 @@ use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::Result as DfResult;
 use datafusion::logical_expr::{Distinct, Expr, ExprSchemable, LogicalPlan};
 
-/// What the result says.
-pub(crate) const NOTICE: &str = "maps are grouped and compared by their entries in order here, so one map written in two orders counts as two; \
-     paimon_diff compares them as sets";
-
 /// Whether rows are grouped, told apart or joined by maps, subqueries included.
 pub(crate) fn matters(plan: &LogicalPlan) -> DfResult<bool> {
     let mut found = false;

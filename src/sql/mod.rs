@@ -78,6 +78,7 @@ mod tests;
 
 pub use crate::query::Work;
 pub use crate::recon::accounting::{Accounting, AccountingRow};
+pub use crate::recon::retention::{Hold, Reason};
 pub use crate::scan::ScanProgress;
 pub use crate::storage::RequestCounts;
 #[cfg(feature = "cli")]
@@ -86,7 +87,10 @@ pub(crate) use aside::leave_unfinished;
 pub(crate) use asserted::{LastEquals, last_equals};
 #[cfg(feature = "cli")]
 pub(crate) use place::missing_column;
-pub use result::{PinLine, Readings, Scanned, SessionChoice, StatementKind, StatementResult, Timing};
+pub use result::{
+    Outlook, OutlookEnd, PinDetails, PinLine, PinNote, Readings, Scanned, SessionChoice, ShownPins, StatementKind,
+    StatementResult, Timing,
+};
 pub use session::{Session, SessionConfig};
 #[cfg(feature = "cli")]
 pub(crate) use tokens::Cursor;

@@ -3,10 +3,14 @@
 use std::fmt;
 use std::time::Duration;
 
+use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use datafusion::execution::SendableRecordBatchStream;
 
 use super::statement::Used;
+use crate::error::Error;
+use crate::notice::Notice;
+use crate::recon::retention::{Hold, Reason};
 
 /// What kind of answer a statement has.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,6 +48,100 @@ pub struct PinLine {
     pub changes_after: Option<i64>,
     /// The line to print: id, commit time with zone, user, identifier, kind, watermark, schema id.
     pub text: String,
+    /// What else the line says.
+    pub details: Box<PinDetails>,
+}
+
+/// What the line of a pin says besides, as values: for who tells it in other words.
+#[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
+pub struct PinDetails {
+    /// Commit time in the session's zone.
+    pub commit_time: Option<String>,
+    /// Watermark in the session's zone.
+    pub watermark_time: Option<String>,
+    /// Schema the snapshot was written with.
+    pub written_schema_id: i64,
+    /// The newest schema of the table.
+    pub latest_schema_id: i64,
+    /// The branch that gives partitions this pin lacks.
+    pub fallback: Option<PinLine>,
+    /// The branch that partitions are read from before this pin is asked.
+    pub primary: Option<PinLine>,
+    /// Where changes were found whose last snapshot is gone but for its changelog.
+    pub found_at: Option<PinLine>,
+    /// What becomes of the snapshot, told of a new pin of the session.
+    pub outlook: Option<Outlook>,
+}
+
+/// What a new pin is told with beside its line.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outlook {
+    /// Records its commit added.
+    pub added_records: Option<i64>,
+    /// What becomes of it.
+    pub end: OutlookEnd,
+}
+
+/// When a snapshot will be gone.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum OutlookEnd {
+    /// The next commit may expire it.
+    NextCommit,
+    /// It may be expired about this time, in the session's zone.
+    About(String),
+    /// As long as something keeps it.
+    HeldBy(Vec<Hold>),
+    /// That cannot be said.
+    NotKnown,
+}
+
+impl fmt::Display for Outlook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(added) = self.added_records {
+            write!(f, ", {added:+} records")?;
+        }
+        match &self.end {
+            OutlookEnd::NextCommit => f.write_str(", may be expired at the next commit"),
+            OutlookEnd::About(time) => write!(f, ", may be expired about {time}"),
+            OutlookEnd::HeldBy(holds) => {
+                let holds: Vec<String> = holds.iter().map(Hold::to_string).collect();
+                write!(f, ", held by {}", holds.join(", "))
+            }
+            OutlookEnd::NotKnown => Ok(()),
+        }
+    }
+}
+
+/// What is known of each pin of a session: the rows of `SHOW PINS`, and what their last columns say, as values.
+#[derive(Debug)]
+pub struct ShownPins {
+    /// The rows.
+    pub rows: RecordBatch,
+    /// What holds each of them (`retained_by`), and more about it (`note`).
+    pub told: Vec<(Vec<Hold>, PinNote)>,
+}
+
+/// More about a pin of a session.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum PinNote {
+    /// Why its end is not known, or what that stands on.
+    Forecast(Vec<Reason>),
+    /// Its snapshot is gone, or cannot be asked about.
+    Gone(Error),
+}
+
+impl PinNote {
+    /// In words; None when there is nothing to say.
+    pub fn text(&self) -> Option<String> {
+        match self {
+            Self::Gone(error) => Some(error.message().to_string()),
+            Self::Forecast(reasons) if reasons.is_empty() => None,
+            Self::Forecast(reasons) => Some(reasons.iter().map(Reason::to_string).collect::<Vec<_>>().join("; ")),
+        }
+    }
 }
 
 /// What `SET 'paimon.…'` chooses in place of the latest snapshot.
@@ -118,7 +216,7 @@ pub struct StatementResult {
     /// The same, to be kept.
     pub readings: Readings,
     /// What the reader of the rows should know.
-    pub notices: Vec<String>,
+    pub notices: Vec<Notice>,
     /// Where the time went.
     pub timing: Timing,
     /// What is read; None when no table of the warehouse is.

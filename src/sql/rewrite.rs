@@ -10,6 +10,7 @@ use datafusion::sql::sqlparser::tokenizer::{Span, Token, TokenWithSpan, Whitespa
 use super::dialect::LakeDialect;
 use super::tokens::{are_words, is_identifier, is_word, mark, string, syntax, tokenize, word};
 use crate::error::{Error, Result};
+use crate::notice::{Notice, NoticeKind};
 use crate::snapshot::nearest::nearest;
 
 /// Words that may stand before a table name and are no table names themselves.
@@ -52,7 +53,7 @@ struct Clause {
 }
 
 /// Rewrites the tokens of one statement. `notices` hears of hints that have no meaning here.
-pub(crate) fn rewrite(tokens: Vec<TokenWithSpan>, notices: &mut Vec<String>) -> Result<Vec<TokenWithSpan>> {
+pub(crate) fn rewrite(tokens: Vec<TokenWithSpan>, notices: &mut Vec<Notice>) -> Result<Vec<TokenWithSpan>> {
     let mut out: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
     let mut at = 0;
     while at < tokens.len() {
@@ -194,7 +195,7 @@ fn read_selector(
     tokens: &[TokenWithSpan],
     at: usize,
     after_reference: bool,
-    notices: &mut Vec<String>,
+    notices: &mut Vec<Notice>,
 ) -> Result<Option<(Selector, usize)>> {
     let Some(first) = tokens.get(at) else { return Ok(None) };
     if let Token::Whitespace(Whitespace::MultiLineComment(comment)) = &first.token {
@@ -284,7 +285,7 @@ fn closing(tokens: &[TokenWithSpan], open: usize) -> Option<usize> {
 }
 
 /// The options of a hint comment `+ OPTIONS('a'='b', …)`; None when the hint is of another kind.
-fn hint_options(comment: &str, span: Span, notices: &mut Vec<String>) -> Result<Option<BTreeMap<String, String>>> {
+fn hint_options(comment: &str, span: Span, notices: &mut Vec<Notice>) -> Result<Option<BTreeMap<String, String>>> {
     let Some(text) = comment.strip_prefix('+') else { return Ok(None) };
     let tokens: Vec<TokenWithSpan> =
         tokenize(text)?.into_iter().filter(|t| !matches!(t.token, Token::Whitespace(_) | Token::EOF)).collect();
@@ -292,7 +293,7 @@ fn hint_options(comment: &str, span: Span, notices: &mut Vec<String>) -> Result<
         if tokens.iter().any(|t| is_word(Some(t), "OPTIONS")) {
             return Err(syntax("an OPTIONS hint stands alone in its comment", span));
         }
-        let said = format!("hint /*{comment}*/ has no meaning here and was ignored");
+        let said = Notice::from(NoticeKind::ForeignHint { hint: comment.to_string() });
         // a typing error is never dropped
         if let Some(Token::Word(first)) = tokens.first().map(|t| &t.token)
             && !nearest(&first.value, ["OPTIONS"]).is_empty()

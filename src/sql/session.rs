@@ -46,6 +46,7 @@ use super::view::SqlView;
 use super::warehouse::Warehouse;
 use super::writes;
 use crate::error::{Error, Result};
+use crate::notice::{Notice, NoticeKind};
 use crate::query::work::{Work, reads_no_file, scan_works};
 use crate::query::{LakepinOptions, ScanLog, ScanReport, yielding};
 use crate::scan::{ScanKind, ScanProgress};
@@ -311,7 +312,7 @@ impl Session {
         }
     }
 
-    fn begin(&self, log: Arc<ScanLog>, notices: Vec<String>) -> Result<Run> {
+    fn begin(&self, log: Arc<ScanLog>, notices: Vec<Notice>) -> Result<Run> {
         let statement = Statement::new(&self.warehouse, self.settings(), self.context.state(), log)?;
         for notice in notices {
             statement.notice(notice);
@@ -401,7 +402,7 @@ impl Session {
         let asked = Catalogued::of(&run.state, &statement);
         if asked.is_some() {
             for (database, error) in self.catalog.refresh().await? {
-                run.statement.left_out(format_args!("database {database}"), &error);
+                run.statement.database_left_out(database, &error);
             }
         }
         let word = done_word(&statement);
@@ -475,7 +476,7 @@ impl Session {
         let physical = run.state.create_physical_plan(&written).await?;
         limits::check(&Work::of(&physical), run.state.config_options())?;
         if map_order::matters(plan)? {
-            run.statement.notice(map_order::NOTICE);
+            run.statement.notice(NoticeKind::MapOrder);
         }
         let physical = yielding(physical)?;
         let stream = execute_stream(Arc::clone(&physical), Arc::new(TaskContext::from(&run.state)))?;
@@ -486,9 +487,7 @@ impl Session {
         let reports = run.statement.log().reports();
         let manifests = reports.iter().map(|report| report.planning).sum();
         if reports.iter().any(|report| report.stages.kept_files > 0) && reads_no_file(&physical) {
-            run.statement.notice(
-                "answered from metadata, no data file was opened; SET lakepin.verify_files = true checks that they exist",
-            );
+            run.statement.notice(NoticeKind::FromMetadata);
         }
         Ok(StatementResult {
             kind: StatementKind::Rows,
@@ -514,7 +513,7 @@ impl Session {
         statements::factor_of(one(text)?)
     }
 
-    fn done(&self, word: impl Into<String>, pins: Vec<PinLine>, notices: Vec<String>) -> StatementResult {
+    fn done(&self, word: impl Into<String>, pins: Vec<PinLine>, notices: Vec<Notice>) -> StatementResult {
         let schema = Arc::new(Schema::empty());
         let empty = RecordBatchStreamAdapter::new(Arc::clone(&schema), stream::empty());
         StatementResult {
@@ -553,7 +552,7 @@ impl Run {
     }
 
     /// Notices of resolving and of planning, each once.
-    fn notices(&self) -> Vec<String> {
+    fn notices(&self) -> Vec<Notice> {
         let mut all = self.statement.notices();
         for notice in self.statement.log().reports().into_iter().flat_map(|report| report.notices) {
             if !all.contains(&notice) {

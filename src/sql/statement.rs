@@ -40,6 +40,7 @@ use super::view::SqlView;
 use super::warehouse::Warehouse;
 use super::zoned::{LocalTimes, WrittenTimes};
 use crate::error::{Error, ErrorKind, Result};
+use crate::notice::{Notice, NoticeKind};
 use crate::query::{LakeTable, PoolBudget, QueryEnv, ScanLog};
 use crate::snapshot::nearest::known_names;
 use crate::snapshot::{Pin, SessionZone, Table};
@@ -83,7 +84,7 @@ pub(crate) struct Statement {
     used: Mutex<Vec<Used>>,
     providers: Mutex<BTreeMap<(String, String), Arc<dyn TableProvider>>>,
     misses: Mutex<BTreeMap<String, Error>>,
-    notices: Mutex<Vec<String>>,
+    notices: Mutex<Vec<Notice>>,
     /// What `information_schema` shows of the warehouse; set once the statement itself is planned.
     catalogue: Mutex<Option<Catalogue>>,
     /// Names given to scans so far: the optimizer takes scans of one name for the same rows.
@@ -154,21 +155,26 @@ impl Statement {
         TableReference::bare(format!("{name}#{}", self.scans.fetch_add(1, Ordering::Relaxed)))
     }
 
-    pub(crate) fn notice(&self, text: impl Into<String>) {
-        let text = text.into();
+    pub(crate) fn notice(&self, notice: impl Into<Notice>) {
+        let notice = notice.into();
         let mut notices = self.notices.lock();
-        if !notices.contains(&text) {
-            notices.push(text);
+        if !notices.contains(&notice) {
+            notices.push(notice);
         }
     }
 
-    pub(crate) fn notices(&self) -> Vec<String> {
+    pub(crate) fn notices(&self) -> Vec<Notice> {
         self.notices.lock().clone()
     }
 
     /// Says that a table is left out of a list over many, and why.
-    pub(crate) fn left_out(&self, name: impl std::fmt::Display, error: &Error) {
-        self.notice(format!("{name} is left out, it cannot be read: {error}"));
+    pub(crate) fn left_out(&self, name: String, error: &Error) {
+        self.notice(NoticeKind::LeftOut { database: false, name, why: error.to_string() });
+    }
+
+    /// Says the same of a database.
+    pub(crate) fn database_left_out(&self, name: String, error: &Error) {
+        self.notice(NoticeKind::LeftOut { database: true, name, why: error.to_string() });
     }
 
     /// Looks at every relation for `information_schema`: what cannot be read is left out with a notice, and nothing counts
@@ -181,7 +187,7 @@ impl Statement {
                 Ok(Some(provider)) => drop(all.insert((database, name), Some(provider))),
                 Ok(None) => {}
                 Err(error) => {
-                    self.left_out(format_args!("{database}.{name}"), &error);
+                    self.left_out(format!("{database}.{name}"), &error);
                     all.insert((database, name), None);
                 }
             }

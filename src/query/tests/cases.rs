@@ -493,7 +493,8 @@ async fn vectors_that_are_not_applied_are_told() {
         let log = ScanLog::new();
         let lake = LakeTable::try_new(pin, QueryEnv::new()).expect("a table").with_log(Arc::clone(&log));
         let found = rows(&register(WITH_SOURCE, &lake), sql).await.expect("runs");
-        let notices: Vec<String> = log.reports().into_iter().flat_map(|report| report.notices).collect();
+        let notices: Vec<String> =
+            log.reports().iter().flat_map(|report| report.notices.iter().map(ToString::to_string)).collect();
         (found.len(), notices)
     };
     assert_eq!(told("SELECT * FROM t").await, (7, vec![]));

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::{Planner, drop_where};
 use crate::error::Result;
+use crate::notice::{HiddenRows, NoticeKind};
 use crate::scan::live::Live;
 use crate::scan::plan::{ScanKind, Stage};
 use crate::scan::sections::MergeFacts;
@@ -15,9 +16,9 @@ impl Planner<'_> {
     /// Hides levels and buckets that a read of this kind does not see, and says how much that is.
     pub(super) fn filter_levels(&mut self, pin: &Arc<Pin>, live: &mut [Live]) -> Result<()> {
         let options = &pin.options;
-        let postpone: Arc<str> = "the postpone bucket is hidden until it is compacted".into();
-        let hidden = drop_where(live, Stage::Level, &postpone, |file| file.entry.bucket.0 < 0);
-        self.notice_hidden(&postpone, hidden);
+        let postpone = HiddenRows::PostponeBucket;
+        let hidden = drop_where(live, Stage::Level, &postpone.rule().into(), |file| file.entry.bucket.0 < 0);
+        self.notice_hidden(postpone, hidden);
         match self.request.kind {
             ScanKind::Delta(_) | ScanKind::Changelog(_) => {}
             ScanKind::ReadOptimized => {
@@ -26,18 +27,18 @@ impl Planner<'_> {
             }
             ScanKind::Full | ScanKind::FullWithDeletes => {
                 let facts = MergeFacts::new(options, self.request.kind.keeps_deletes());
-                let mut hidden: BTreeMap<&'static str, (u64, u64)> = BTreeMap::new();
+                let mut hidden: BTreeMap<HiddenRows, (u64, u64)> = BTreeMap::new();
                 for file in live.iter_mut().filter(|file| file.is_kept() && file.entry.file.level == 0) {
-                    let rule = file.schema.as_deref().and_then(|schema| facts.hides_level_0(schema));
-                    if let Some(rule) = rule {
-                        let count = hidden.entry(rule).or_default();
+                    let which = file.schema.as_deref().and_then(|schema| facts.hides_level_0(schema));
+                    if let Some(which) = which {
+                        let count = hidden.entry(which).or_default();
                         count.0 += 1;
                         count.1 += u64::try_from(file.entry.file.row_count).unwrap_or(0);
-                        file.drop_for(Stage::Level, &rule.into());
+                        file.drop_for(Stage::Level, &which.rule().into());
                     }
                 }
-                for (rule, count) in hidden {
-                    self.notice_hidden(rule, count);
+                for (which, count) in hidden {
+                    self.notice_hidden(which, count);
                 }
             }
         }
@@ -54,15 +55,12 @@ impl Planner<'_> {
         let vectors = match Vectors::read(pin, self.env, &mut self.partitions).await {
             Ok(vectors) => vectors,
             Err(error) => {
-                self.notices.push(format!(
-                    "{}: whether vectors that are not applied name rows is not known: {}",
-                    pin.table.name(),
-                    error.message()
-                ));
+                let (table, why) = (pin.table.name(), error.message().to_string());
+                self.notices.push(NoticeKind::VectorsNotKnown { table, why }.into());
                 return;
             }
         };
-        let (mut files, mut rows, mut known) = (0, 0, true);
+        let (mut files, mut rows, mut exact) = (0, 0, true);
         for file in live.iter().filter(|file| file.is_kept()) {
             let Some(vector) = vectors.of(file.partition, file.entry.bucket.0, &file.entry.file.file_name) else {
                 continue;
@@ -71,17 +69,11 @@ impl Planner<'_> {
             // older writers do not say how many rows a vector names; none names more than the file has
             let told = vector.range.cardinality.map(|rows| rows.clamp(0, file.entry.file.row_count).unsigned_abs());
             rows += told.unwrap_or(1);
-            known &= told.is_some();
+            exact &= told.is_some();
         }
         if files > 0 {
-            self.notices.push(format!(
-                "{}: {}{} of {} {} deleted by vectors that are not applied, since deletion-vectors.enabled is false now",
-                pin.table.name(),
-                if known { "" } else { "at least " },
-                plural(rows, "row"),
-                plural(files, "file"),
-                if rows == 1 { "is" } else { "are" }
-            ));
+            let table = pin.table.name();
+            self.notices.push(NoticeKind::VectorsNotApplied { table, rows, exact, files }.into());
         }
     }
 
@@ -96,30 +88,19 @@ impl Planner<'_> {
         if self.whole && applied != vectors.len() {
             let strays = vectors.strays(live);
             if let [first, rest @ ..] = strays.as_slice() {
-                let others = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
-                notices.push(format!(
-                    "{table}: deletion vectors are listed for files that are not there ({first}{others}); if their names \
-                     are damaged, rows that were deleted are read again"
-                ));
+                let (table, file, more) = (table.clone(), first.to_string(), rest.len());
+                notices.push(NoticeKind::StrayVectors { table, file, more }.into());
             }
         }
         for index in vectors.untyped() {
-            notices.push(format!(
-                "{table}: index file {index} lists deletion vectors, which are not applied: only those of type \
-                 DELETION_VECTORS are"
-            ));
+            notices.push(NoticeKind::UntypedVectors { table: table.clone(), file: index.to_string() }.into());
         }
         self.notices.append(&mut notices);
     }
 
-    fn notice_hidden(&mut self, rule: &str, (files, rows): (u64, u64)) {
+    fn notice_hidden(&mut self, which: HiddenRows, (files, rows): (u64, u64)) {
         if files > 0 {
-            self.notices.push(format!("{rule}: {}, {} not read", plural(files, "file"), plural(rows, "row")));
+            self.notices.push(NoticeKind::Hidden { which, files, rows }.into());
         }
     }
-}
-
-/// `1 file`, `2 files`.
-fn plural(count: u64, one: &str) -> String {
-    if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }
 }

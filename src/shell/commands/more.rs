@@ -6,6 +6,7 @@ use futures::future::{FutureExt, LocalBoxFuture};
 
 use super::{Argument, Call, Command, Task, usage};
 use crate::error::Result;
+use crate::notice::NoticeKind;
 use crate::shell::execute::{Answer, Show};
 use crate::shell::language::{Text, both, told};
 use crate::shell::state::Shell;
@@ -27,12 +28,13 @@ fn run(shell: &mut Shell, _: Call) -> LocalBoxFuture<'_, Result<()>> {
         let mut answer = Answer::of_batches(Arc::clone(&spool.schema), spool.rest())?;
         if spool.kept() < spool.total() {
             let missing = spool.total() - spool.kept();
-            answer.notices.push(told!(
+            let told = told!(
                 shell.settings.language,
                 "{n} more rows were not kept: write them to a file with \\once and run the query again",
                 "另有 {n} 行没有保留：用 \\once 写到文件并重跑查询",
                 n = missing
-            ));
+            );
+            answer.notices.push(NoticeKind::Own(told).into());
         }
         let first = spool.shown() + 1;
         let done = shell.present(answer, Show { cap: false, first, ..Show::default() }).await;

@@ -1,14 +1,18 @@
 //! `\pin`, `\unpin`, `\pins`: `PIN TABLE` in few letters.
 
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch, StringArray};
 use futures::future::{FutureExt, LocalBoxFuture};
 
 use super::listings::literal;
 use super::{Argument, Call, Command, Task, usage};
 use crate::error::Result;
-use crate::shell::execute::Show;
-use crate::shell::language::{Text, both, told};
+use crate::shell::execute::{Answer, Show};
+use crate::shell::language::{Language, Text, both, hold, note, told};
 use crate::shell::render::width::escaped;
 use crate::shell::state::Shell;
+use crate::sql::{Hold, ShownPins};
 
 const DETAIL: Text = both(
     "\\pin t 4711                       the snapshot of that id
@@ -149,7 +153,7 @@ fn pins(shell: &mut Shell, _: Call) -> LocalBoxFuture<'_, Result<()>> {
         let (choices, language) = (shell.session.session_choices(), shell.settings.language);
         // names of columns alone tell a reader nothing, but a program that there is no row
         if !shell.session.session_pins().is_empty() || shell.settings.format.is_data() {
-            shell.statement("SHOW PINS", Show::LISTING).await?;
+            show_pins(shell).await?;
         } else if choices.is_empty() {
             shell.say(&[told!(
                 language,
@@ -173,6 +177,28 @@ fn pins(shell: &mut Shell, _: Call) -> LocalBoxFuture<'_, Result<()>> {
         shell.say(&lines)
     }
     .boxed_local()
+}
+
+/// `SHOW PINS`; to people in their language.
+async fn show_pins(shell: &mut Shell) -> Result<()> {
+    let language = shell.settings.language;
+    if language == Language::En || shell.settings.format.is_data() {
+        return shell.statement("SHOW PINS", Show::LISTING).await;
+    }
+    let session = Arc::clone(&shell.session);
+    let ShownPins { rows, told } = shell.under_guard(async move { session.shown_pins().await }).await?;
+    let holds = |holds: &[Hold]| holds.iter().map(|one| hold(one, language)).collect::<Vec<_>>().join("、");
+    let holds = told.iter().map(|(all, _)| (!all.is_empty()).then(|| holds(all))).collect::<StringArray>();
+    let notes = told.iter().map(|(_, what)| note(what, language)).collect::<StringArray>();
+    let (holds, notes): (ArrayRef, ArrayRef) = (Arc::new(holds), Arc::new(notes));
+    let schema = rows.schema();
+    let columns = schema.fields().iter().zip(rows.columns()).map(|(field, column)| match field.name().as_str() {
+        "retained_by" => Arc::clone(&holds),
+        "note" => Arc::clone(&notes),
+        _ => Arc::clone(column),
+    });
+    let rows = RecordBatch::try_new(Arc::clone(&schema), columns.collect())?;
+    shell.present(Answer::of_batches(schema, vec![rows])?, Show::LISTING).await
 }
 
 fn unpin(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {

@@ -40,6 +40,7 @@ async fn tell(shell: &mut Shell) -> Result<()> {
     for (number, (sentence, statement)) in (1..).zip(TOUR) {
         let shown: Vec<String> = statement.lines().map(|line| format!("  {line}")).collect();
         let end = if statement.starts_with('\\') { "" } else { ";" };
+        let sentence = sentence.of(shell.settings.language);
         shell.say(&[format!("\n{number}. {sentence}"), format!("{}{end}", shown.join("\n"))])?;
         match statement.strip_prefix('\\') {
             Some(command) => super::run(shell, command).await?,

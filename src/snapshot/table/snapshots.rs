@@ -6,6 +6,7 @@ use futures::{Stream, StreamExt, TryStreamExt, stream};
 
 use super::{PARALLEL, Table, range_text, snapshot_bytes};
 use crate::error::{Error, Result};
+use crate::notice::{Notice, NoticeKind};
 use crate::snapshot::documents::{Numbered, list_numbered, read_hint, read_json};
 use crate::spec::{Snapshot, SnapshotId};
 use crate::storage::Location;
@@ -29,7 +30,7 @@ impl Table {
     }
 
     /// The newest snapshot, and what to tell the user when the hint was ahead of it.
-    pub(in crate::snapshot) async fn latest_noticed(&self) -> Result<(Option<Arc<Snapshot>>, Option<String>)> {
+    pub(in crate::snapshot) async fn latest_noticed(&self) -> Result<(Option<Arc<Snapshot>>, Option<Notice>)> {
         let hinted = read_hint(&self.storage, &self.snapshot_file("LATEST")?).await;
         let mut ahead = None;
         if let Some(hinted) = hinted
@@ -47,16 +48,14 @@ impl Table {
         }
         // what is listed last may be rolled back before it is read
         for _ in 0..5 {
-            let told = |ahead: i64, instead: String| {
-                format!("the LATEST hint of {} names snapshot {ahead}, which does not exist; {instead}", self.name())
+            let told = |hinted: i64, newest: Option<i64>| {
+                Notice::from(NoticeKind::StaleHint { table: self.name(), hinted, newest })
             };
             let Some(last) = self.snapshot_ids().await?.last().copied() else {
-                let instead = "no other is there either, so that it reads as empty".to_string();
-                return Ok((None, ahead.map(|ahead| told(ahead, instead))));
+                return Ok((None, ahead.map(|ahead| told(ahead, None))));
             };
             if let Some(snapshot) = self.read_snapshot(last).await? {
-                let newest = format!("read the newest by listing, {last}");
-                let notice = ahead.filter(|ahead| *ahead > last.0).map(|ahead| told(ahead, newest));
+                let notice = ahead.filter(|ahead| *ahead > last.0).map(|ahead| told(ahead, Some(last.0)));
                 return Ok((Some(snapshot), notice));
             }
         }

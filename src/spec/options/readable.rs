@@ -5,6 +5,7 @@
 use super::CoreOptions;
 use super::given::{Given, lower};
 use crate::error::{Error, Result};
+use crate::notice::{Notice, NoticeKind};
 use crate::spec::data_type::{DataField, DataType};
 use crate::spec::schema::TableSchema;
 
@@ -114,22 +115,19 @@ impl CoreOptions {
         Some(refused(&option, layout, "the MAP is stored in another physical form"))
     }
 
-    /// Options that are set, not honoured, and change what somebody may expect: one sentence each.
-    pub fn notices(&self, schema: &TableSchema) -> Vec<String> {
+    /// Options that are set, not honoured, and change what somebody may expect: one notice each.
+    pub fn notices(&self, schema: &TableSchema) -> Vec<Notice> {
         let given = Given(&self.raw);
         let mut notices = Vec::new();
         for field in &schema.fields {
             let option = format!("fields.{}.default-value", field.name);
             if self.raw.contains_key(&option) {
-                notices.push(format!(
-                    "option '{option}' is not honoured: a null of column '{}' stays null, as in today's Paimon",
-                    field.name
-                ));
+                notices.push(NoticeKind::DefaultValue { option, column: field.name.clone() }.into());
             }
         }
         for option in ["scan.ignore-corrupt-files", "scan.ignore-lost-files"] {
             if given.bool(option, false).unwrap_or(true) {
-                notices.push(format!("option '{option}' is not honoured: a file that cannot be read is an error"));
+                notices.push(NoticeKind::UnreadableFilesFail { option: option.to_string() }.into());
             }
         }
         notices

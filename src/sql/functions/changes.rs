@@ -7,6 +7,7 @@ use datafusion::catalog::TableProvider;
 
 use super::diff;
 use crate::error::{Error, Result};
+use crate::notice::NoticeKind;
 use crate::query::LakeView;
 use crate::scan::ChangeRange;
 use crate::snapshot::{Pin, PinRequest, Table, parse_timestamp};
@@ -344,10 +345,7 @@ async fn changes(
     let end = Selection { request, options: options.clone() };
     let pin = statement.pin_of_changes(table, &end, &schema, range).await?;
     if mode == Mode::Changelog && pin.options.changelog_producer == ChangelogProducer::None {
-        statement.notice(format!(
-            "{} writes no changelog (changelog-producer is none); paimon_delta reads the rows its commits added",
-            table.name()
-        ));
+        statement.notice(NoticeKind::NoChangelog { table: table.name() });
     }
     let view = match mode {
         Mode::Delta => LakeView::Delta { range, kinds },

@@ -16,6 +16,7 @@ use datafusion::prelude::col;
 
 use super::table_of;
 use crate::error::{Error, ErrorKind, Result};
+use crate::notice::NoticeKind;
 use crate::query::{Compared, LakeView, changed_columns, compared_form};
 use crate::snapshot::nearest::known_names;
 use crate::snapshot::{Pin, PinRequest, Table};
@@ -123,10 +124,8 @@ async fn of_one_schema(statement: &Statement, before: &Arc<Pin>, after: &Arc<Pin
     let newer = if before.schema.id > after.schema.id { before } else { after };
     let schema = Arc::clone(&newer.schema);
     if before.schema.id != after.schema.id {
-        statement.notice(format!(
-            "the schema changed between the two snapshots ({} and {}): both sides are read with schema {}",
-            before.schema.id, after.schema.id, schema.id
-        ));
+        let (before, after) = (before.schema.id.0, after.schema.id.0);
+        statement.notice(NoticeKind::SchemaChanged { before, after, read_with: schema.id.0 });
     }
     Ok((before.with_schema(&schema).await?, after.with_schema(&schema).await?))
 }
@@ -156,16 +155,16 @@ fn check_keys(before: &Pin, after: &Pin) -> Result<()> {
 
 /// Columns are matched by name; says which ones have no match.
 fn tell_columns(statement: &Statement, before: &Pin, after: &Pin) {
-    for (one, other, what) in [(before, after, "are not compared"), (after, before, "are NULL on the other side")] {
-        let alone: Vec<&str> = one
+    for (one, other, after) in [(before, after, false), (after, before, true)] {
+        let columns: Vec<String> = one
             .schema
             .fields
             .iter()
-            .map(|field| field.name.as_str())
+            .map(|field| field.name.clone())
             .filter(|name| other.schema.field_index(name).is_none())
             .collect();
-        if !alone.is_empty() {
-            statement.notice(format!("columns of {} only, which {what}: {}", one.table.name(), alone.join(", ")));
+        if !columns.is_empty() {
+            statement.notice(NoticeKind::LoneColumns { table: one.table.name(), after, columns });
         }
     }
 }
@@ -185,13 +184,9 @@ fn tell_unordered(statement: &Statement, pin: &Pin, fields: &[DataField]) {
         }
     };
     let arrays = fields.iter().filter(|field| matches!(field.data_type(), DataType::Array(_)));
-    let names: Vec<&str> = arrays.filter(unordered).map(|field| field.name.as_str()).collect();
-    if !names.is_empty() {
-        statement.notice(format!(
-            "the order of elements is no part of what collect and nested_update keep, so that a compaction alone can \
-             show these columns as changed: {}",
-            names.join(", ")
-        ));
+    let columns: Vec<String> = arrays.filter(unordered).map(|field| field.name.clone()).collect();
+    if !columns.is_empty() {
+        statement.notice(NoticeKind::UnorderedElements { columns });
     }
 }
 

@@ -14,6 +14,7 @@ use futures::TryStreamExt;
 
 use super::{Planned, Run, Session, check_database, rows};
 use crate::error::{Error, ErrorKind, Result};
+use crate::notice::Notice;
 use crate::query::{LakeTable, ScanLog};
 use crate::scan::ScanProgress;
 use crate::sql::cells::{Cell, Kind, batch, schema};
@@ -30,7 +31,7 @@ impl Session {
     pub(super) async fn command(
         &self,
         command: Command,
-        notices: Vec<String>,
+        notices: Vec<Notice>,
         progress: Arc<ScanProgress>,
     ) -> Result<StatementResult> {
         let run = self.begin(ScanLog::watched(Arc::clone(&progress)), notices)?;
@@ -43,7 +44,7 @@ impl Session {
             Command::Unpin(target) => return self.unpin(&run, target).await,
             Command::ShowPins => {
                 let held: Vec<_> = self.settings().pins.read().values().cloned().collect();
-                pin::show(&held, run.statement.zone(), now_millis()).await?
+                pin::show(&held, run.statement.zone(), now_millis()).await?.rows
             }
             Command::ShowDatabases { like } => show::databases(&self.databases().await?, like.as_deref())?,
             Command::ShowTables { database, like } => self.show_tables(database, like.as_deref()).await?,
@@ -114,7 +115,7 @@ impl Session {
     async fn explain_files(
         &self,
         statement: DfStatement,
-        notices: Vec<String>,
+        notices: Vec<Notice>,
         progress: Arc<ScanProgress>,
     ) -> Result<StatementResult> {
         let run = self.begin(ScanLog::explaining_files(progress), notices)?;

@@ -8,11 +8,12 @@ use indexmap::IndexMap;
 
 use super::{Run, Session};
 use crate::error::{Error, Result};
+use crate::notice::{Notice, NoticeKind};
 use crate::snapshot::TableIdent;
 use crate::snapshot::nearest::known_names;
 use crate::sql::names::{TableName, split_selector};
 use crate::sql::place::Place;
-use crate::sql::result::{PinLine, Readings, SessionChoice, StatementResult};
+use crate::sql::result::{Outlook, PinLine, Readings, SessionChoice, ShownPins, StatementResult};
 use crate::sql::selector::{Selection, drop_choices};
 use crate::sql::settings::{SessionPin, is_honoured};
 use crate::sql::statement::Used;
@@ -33,6 +34,15 @@ impl Session {
     pub fn session_pins(&self) -> Vec<PinLine> {
         let Ok(zone) = self.zone() else { return Vec::new() };
         self.settings().pins.read().values().map(|held| pin::line(&held.pin, &zone, true)).collect()
+    }
+
+    /// The session's own pins as `SHOW PINS` shows them, each looked at again.
+    ///
+    /// # Errors
+    /// A time zone that is not known.
+    pub async fn shown_pins(&self) -> Result<ShownPins> {
+        let pins: Vec<SessionPin> = self.settings().pins.read().values().cloned().collect();
+        pin::show(&pins, &self.zone()?, now_millis()).await
     }
 
     /// What `SET 'paimon.…'` chooses in place of the latest snapshot, for every table first.
@@ -60,7 +70,7 @@ impl Session {
     /// not pinned, and the answer says so, a line for each.
     ///
     /// Cost: none; nothing is read.
-    pub fn keep(&self, readings: &Readings) -> Vec<String> {
+    pub fn keep(&self, readings: &Readings) -> Vec<Notice> {
         let mut states: IndexMap<&TableIdent, Vec<&Used>> = IndexMap::new();
         for used in readings.0.iter().filter(|used| used.changes.is_none() && used.pin.snapshot.is_some()) {
             states.entry(used.pin.table.ident()).or_default().push(used);
@@ -79,14 +89,11 @@ impl Session {
                     pins.insert(ident.clone(), SessionPin { pin, said, options: BTreeMap::new() });
                 }
                 several => {
-                    let name = several.first().map(|used| used.pin.table.name()).unwrap_or_default();
-                    let mut ids: Vec<i64> =
+                    let table = several.first().map(|used| used.pin.table.name()).unwrap_or_default();
+                    let mut snapshots: Vec<i64> =
                         several.iter().filter_map(|used| used.pin.snapshot_id()).map(|id| id.0).collect();
-                    ids.sort_unstable();
-                    let ids = ids.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
-                    told.push(format!(
-                        "{name} was read at several states (snapshots {ids}) and is not pinned; PIN TABLE says which"
-                    ));
+                    snapshots.sort_unstable();
+                    told.push(NoticeKind::SeveralStates { table, snapshots }.into());
                 }
             }
         }
@@ -150,7 +157,10 @@ impl Session {
             // a forecast only adds to the pin
             let Ok((told, warning)) = pin::prospects(pin, zone, now_millis()).await else { continue };
             let name = pin.table.name();
-            lines.iter_mut().filter(|line| line.table == name).for_each(|line| line.text.push_str(&told));
+            for line in lines.iter_mut().filter(|line| line.table == name) {
+                line.text.push_str(&told.as_ref().map(Outlook::to_string).unwrap_or_default());
+                line.details.outlook.clone_from(&told);
+            }
             if let Some(warning) = warning {
                 run.statement.notice(warning);
             }

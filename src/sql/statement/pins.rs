@@ -8,6 +8,7 @@ use tokio::sync::{Mutex as TokioMutex, OwnedMutexGuard};
 
 use super::{Key, Statement};
 use crate::error::{Error, Result};
+use crate::notice::NoticeKind;
 use crate::scan::ChangeRange;
 use crate::snapshot::{Pin, PinRequest, Table, TableIdent, parse_timestamp};
 use crate::spec::TableSchema;
@@ -136,8 +137,8 @@ impl Statement {
     }
 
     fn tell_notices(&self, pin: &Pin) {
-        for text in &pin.notices {
-            self.notice(text.clone());
+        for notice in &pin.notices {
+            self.notice(notice.clone());
         }
     }
 
@@ -197,8 +198,8 @@ impl Statement {
     fn given(&self, selection: &Selection) -> BTreeMap<String, String> {
         let (honoured, others): (BTreeMap<_, _>, BTreeMap<_, _>) =
             selection.options.clone().into_iter().partition(|(key, _)| is_honoured(key));
-        for key in others.keys() {
-            self.notice(format!("option {key} has no effect on what is read"));
+        for option in others.into_keys() {
+            self.notice(NoticeKind::IdleOption { option });
         }
         honoured
     }

@@ -19,6 +19,7 @@ use super::place::{self, Place};
 use super::rewrite::rewrite;
 use super::tokens::{are_words, is_word, mark, syntax, word, word_or_string, written};
 use crate::error::{Error, Result};
+use crate::notice::Notice;
 
 /// How deep expressions and queries may be nested.
 const RECURSION_LIMIT: usize = 128;
@@ -73,7 +74,7 @@ pub(super) struct PinCommand {
 }
 
 /// Parses the tokens of one statement.
-pub(super) fn parse(tokens: Vec<TokenWithSpan>, notices: &mut Vec<String>) -> Result<Command> {
+pub(super) fn parse(tokens: Vec<TokenWithSpan>, notices: &mut Vec<Notice>) -> Result<Command> {
     let first = tokens.first().map_or_else(Span::empty, |t| t.span);
     let at = |words: &[&str]| are_words(&tokens, 0, words);
     if at(&["EXPLAIN", "FILES"]) {
@@ -238,7 +239,7 @@ fn statement(tokens: Vec<TokenWithSpan>, typed: &[TokenWithSpan]) -> Result<DfSt
     }
 }
 
-fn explain_files(mut tokens: Vec<TokenWithSpan>, skip: usize, notices: &mut Vec<String>) -> Result<Command> {
+fn explain_files(mut tokens: Vec<TokenWithSpan>, skip: usize, notices: &mut Vec<Notice>) -> Result<Command> {
     let rest = tokens.split_off(skip);
     let place = tokens.first().map_or_else(Span::empty, |t| t.span);
     let typed = rest.clone();

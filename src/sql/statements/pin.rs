@@ -1,13 +1,12 @@
 //! `PIN`, `UNPIN`, `SHOW PINS`: states of tables that a session keeps reading.
 
-use arrow::array::RecordBatch;
-
-use crate::error::{Error, Result};
-use crate::recon::retention::{self, Forecast};
+use crate::error::Result;
+use crate::notice::{Notice, NoticeKind};
+use crate::recon::retention::{self, Hold};
 use crate::scan::ChangeRange;
 use crate::snapshot::{Pin, SessionZone};
 use crate::sql::cells::{self, Cell, Kind};
-use crate::sql::result::PinLine;
+use crate::sql::result::{Outlook, OutlookEnd, PinDetails, PinLine, PinNote, ShownPins};
 use crate::sql::settings::SessionPin;
 use crate::sql::statement::Used;
 
@@ -16,6 +15,7 @@ pub(crate) fn line_of(used: &Used, zone: &SessionZone, session: bool) -> PinLine
     let line = line(&used.pin, zone, session || used.session);
     let Some(ChangeRange { after, upto }) = used.changes else { return line };
     let range = format!("{} @ changes after snapshot {after} up to snapshot {upto}", line.table);
+    let found = line.clone();
     let line = PinLine { snapshot_id: Some(upto.0), changes_after: Some(after.0), ..line };
     let rest = line.text.strip_prefix(&line.table).unwrap_or_default();
     if let Some(rest) = rest.strip_prefix(&format!(" @ snapshot {upto},")) {
@@ -24,7 +24,8 @@ pub(crate) fn line_of(used: &Used, zone: &SessionZone, session: bool) -> PinLine
     // only the changelog is left of the end: what is known of another snapshot is not told as its own
     let text = format!("{range}, found at{}", rest.strip_prefix(" @").unwrap_or(rest));
     let unknown = PinLine { commit_time_millis: None, user: None, identifier: None, kind: None, ..line };
-    PinLine { watermark: None, tag: None, text, ..unknown }
+    let details = Box::new(PinDetails { found_at: Some(found), ..PinDetails::default() });
+    PinLine { watermark: None, tag: None, text, details, ..unknown }
 }
 
 /// A pin as a result shows it.
@@ -43,6 +44,16 @@ pub(crate) fn line(pin: &Pin, zone: &SessionZone, session: bool) -> PinLine {
         session,
         changes_after: None,
         text: pin.describe(zone),
+        details: Box::new(PinDetails {
+            commit_time: snapshot.map(|s| zone.show_exact(s.time_millis)),
+            watermark_time: snapshot.and_then(|s| s.watermark).map(|w| zone.show_exact(w)),
+            written_schema_id: snapshot.map_or(pin.schema.id, |s| s.schema_id).0,
+            latest_schema_id: pin.latest_schema_id.0,
+            fallback: pin.fallback.as_ref().map(|other| self::line(other, zone, false)),
+            primary: pin.primary.as_ref().map(|other| self::line(other, zone, false)),
+            found_at: None,
+            outlook: None,
+        }),
     }
 }
 
@@ -51,7 +62,7 @@ pub(crate) fn line(pin: &Pin, zone: &SessionZone, session: bool) -> PinLine {
 ///
 /// `expires_about` is a forecast (see [`retention`]): the time from which on expiry may take it. It is NULL when that
 /// cannot be said; `note` says why. `state` is `ok`, `expired`, `lost`, or `unknown` where storage does not tell.
-pub(crate) async fn show(pins: &[SessionPin], zone: &SessionZone, now: i64) -> Result<RecordBatch> {
+pub(crate) async fn show(pins: &[SessionPin], zone: &SessionZone, now: i64) -> Result<ShownPins> {
     let schema = cells::schema(&[
         ("table", Kind::Text, true),
         ("branch", Kind::Text, true),
@@ -70,18 +81,22 @@ pub(crate) async fn show(pins: &[SessionPin], zone: &SessionZone, now: i64) -> R
         ("pinned_as", Kind::Text, true),
         ("note", Kind::Text, false),
     ]);
-    let mut rows = Vec::new();
+    let (mut rows, mut told) = (Vec::new(), Vec::new());
     for SessionPin { pin, said, .. } in pins {
         let ident = pin.table.ident();
         let snapshot = pin.snapshot.as_deref();
         // one table in trouble does not hide the pins of the others
         let (state, forecast) = match pin.verify().await {
-            Ok(()) => ("ok", retention::of_pin(pin, zone, now).await.unwrap_or_else(|error| gone(&error))),
-            Err(error) if error.code() == "SnapshotExpired" => ("expired", gone(&error)),
-            Err(error) if error.code() == "PinLost" => ("lost", gone(&error)),
-            Err(error) => ("unknown", gone(&error)),
+            Ok(()) => ("ok", retention::of_pin(pin, zone, now).await),
+            Err(error) if error.code() == "SnapshotExpired" => ("expired", Err(error)),
+            Err(error) if error.code() == "PinLost" => ("lost", Err(error)),
+            Err(error) => ("unknown", Err(error)),
         };
-        let held = forecast.retained_by.join(", ");
+        let (expires_about, holds, note) = match forecast {
+            Ok(forecast) => (forecast.expires_about, forecast.retained_by, PinNote::Forecast(forecast.reasons)),
+            Err(error) => (None, Vec::new(), PinNote::Gone(error)),
+        };
+        let held = holds.iter().map(Hold::to_string).collect::<Vec<_>>().join(", ");
         rows.push(vec![
             Cell::text(format!("{}.{}", ident.database, ident.table)),
             Cell::text(&ident.branch),
@@ -93,50 +108,37 @@ pub(crate) async fn show(pins: &[SessionPin], zone: &SessionZone, now: i64) -> R
             Cell::opt_text(snapshot.map(|s| zone.show(s.time_millis))),
             Cell::opt_text(snapshot.and_then(|s| s.watermark).map(|w| zone.show(w))),
             Cell::opt_text(snapshot.map(|s| age(now.saturating_sub(s.time_millis)))),
-            Cell::opt_text(forecast.expires_about.map(|time| zone.show(time))),
+            Cell::opt_text(expires_about.map(|time| zone.show(time))),
             Cell::opt_text((!held.is_empty()).then_some(held)),
             Cell::text(state),
             Cell::Long(pin.schema.id.0),
             Cell::text(said),
-            Cell::opt_text(forecast.reason),
+            Cell::opt_text(note.text()),
         ]);
+        told.push((holds, note));
     }
-    cells::batch(&schema, &rows)
-}
-
-/// What is left to say of a pin whose snapshot is gone, or cannot be asked about.
-fn gone(error: &Error) -> Forecast {
-    Forecast { reason: Some(error.message().to_string()), ..Forecast::default() }
+    Ok(ShownPins { rows: cells::batch(&schema, &rows)?, told })
 }
 
 /// What a new pin is told with beside its line: the records its commit added, and about when its snapshot will be gone or
 /// what holds it; and a warning when that is soon.
-pub(crate) async fn prospects(pin: &Pin, zone: &SessionZone, now: i64) -> Result<(String, Option<String>)> {
+pub(crate) async fn prospects(pin: &Pin, zone: &SessionZone, now: i64) -> Result<(Option<Outlook>, Option<Notice>)> {
     let Some(snapshot) = pin.snapshot.as_deref() else { return Ok(Default::default()) };
     let forecast = retention::of_pin(pin, zone, now).await?;
-    let when = forecast.expires_about.map(|end| match end <= now {
-        true => "at the next commit".to_string(),
-        false => format!("about {}", zone.show(end)),
+    let end = match forecast.expires_about {
+        Some(end) if end <= now => OutlookEnd::NextCommit,
+        Some(end) => OutlookEnd::About(zone.show(end)),
+        None if !forecast.retained_by.is_empty() => OutlookEnd::HeldBy(forecast.retained_by.clone()),
+        None => OutlookEnd::NotKnown,
+    };
+    let warning = forecast.is_near(snapshot.time_millis, now).then(|| {
+        let about = match &end {
+            OutlookEnd::About(time) => Some(time.clone()),
+            _ => None,
+        };
+        NoticeKind::ExpiresSoon { table: pin.table.name(), snapshot: snapshot.id.0, about }.into()
     });
-    let mut told = String::new();
-    if let Some(added) = snapshot.delta_record_count {
-        told.push_str(&format!(", {added:+} records"));
-    }
-    match &when {
-        Some(when) => told.push_str(&format!(", may be expired {when}")),
-        None if !forecast.retained_by.is_empty() => {
-            told.push_str(&format!(", held by {}", forecast.retained_by.join(", ")));
-        }
-        None => {}
-    }
-    let warning = when.filter(|_| forecast.is_near(snapshot.time_millis, now)).map(|when| {
-        format!(
-            "snapshot {} of {} may be expired {when}: make a tag of it where tables are written, or pin a later one",
-            snapshot.id,
-            pin.table.name()
-        )
-    });
-    Ok((told, warning))
+    Ok((Some(Outlook { added_records: snapshot.delta_record_count, end }), warning))
 }
 
 /// `3d 4h`, `4h 5m`, `5m 6s`.

@@ -33,6 +33,7 @@ use super::memory::LazyTable;
 use super::selector::Selection;
 use super::statement::Statement;
 use crate::error::{Error, ErrorKind, Result};
+use crate::notice::NoticeKind;
 use crate::query::{PoolBudget, QueryEnv};
 use crate::scan::blame_manifest;
 use crate::snapshot::{Fingerprint, Pin, Readable, SessionZone, Table};
@@ -103,9 +104,10 @@ impl Source {
     }
 
     /// Says which of some files cannot be read.
-    fn notice_unreadable<T>(&self, files: &Readable<T>, what: &str) {
-        if let (Some(complaint), Some(statement)) = (files.complaint(what), self.statement.upgrade()) {
-            statement.notice(format!("{}: {complaint}", self.table.name()));
+    fn notice_unreadable<T>(&self, files: &Readable<T>, what: &'static str) {
+        let names = files.unreadable.clone();
+        if let (false, Some(statement)) = (names.is_empty(), self.statement.upgrade()) {
+            statement.notice(NoticeKind::Unreadable { table: self.table.name(), what, names });
         }
     }
 
@@ -218,10 +220,8 @@ pub(crate) async fn provider(
     let pin = if live { None } else { Some(statement.pin(table, selection).await?) };
     if live && !marked {
         for pinned in statement.settings().pinned(table.ident(), false) {
-            let of = pinned
-                .snapshot
-                .map_or("pinned state".to_string(), |snapshot| format!("pinned snapshot {}", snapshot.id));
-            statement.notice(format!("{}${name} is of now, not of the {of}", table.name()));
+            let table = format!("{}${name}", table.name());
+            statement.notice(NoticeKind::OfNow { table, pinned: pinned.snapshot.map(|snapshot| snapshot.id.0) });
         }
     }
     let mut source = source(statement, table, pin);

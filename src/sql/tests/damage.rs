@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use super::*;
+use crate::notice::Notice;
 use crate::spec::binary_row::RowForm;
 use crate::spec::index_manifest::{decode_index_manifest, encode_index_manifest};
 use crate::spec::manifest::{decode_manifest, decode_manifest_list, encode_manifest, encode_manifest_list};
@@ -300,7 +301,7 @@ async fn statistics_of_another_width_prune_nothing() {
 #[tokio::test]
 async fn vectors_of_no_file_are_told_and_those_at_no_place_refused() {
     let sql = "SELECT count(*) FROM t WHERE v >= 0";
-    let notice = |notices: Vec<String>| notices.join("; ");
+    let notice = |notices: Vec<Notice>| notices.join("; ");
     let (dir, table) = vectors();
     let session = session_of(&dir).await;
     assert_eq!(rows(&session, sql).await, ["8"]);

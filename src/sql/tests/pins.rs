@@ -1,6 +1,7 @@
 //! Pins of a session: what is said about them, what holds them, and the rows they mark.
 
 use super::*;
+use crate::notice::Notice;
 
 /// A result by its columns.
 async fn columns(session: &Session, sql: &str) -> Vec<BTreeMap<String, String>> {
@@ -110,7 +111,7 @@ async fn live_tables_mark_the_pinned_row_and_only_under_a_pin() {
 }
 
 /// Reads, and pins for the session what was read; the notices.
-async fn kept(session: &Session, sql: &str) -> Vec<String> {
+async fn kept(session: &Session, sql: &str) -> Vec<Notice> {
     let result = session.run_one(sql).await.unwrap_or_else(|e| panic!("{sql}: {e:?}"));
     let readings = result.readings.clone();
     all(result).await;

@@ -90,7 +90,7 @@ async fn all(statement: &Statement) -> Result<Vec<(String, Arc<Table>)>> {
             Ok(names) => names,
             Err(error) if gone(&error) => continue,
             Err(error) => {
-                statement.left_out(format_args!("database {database}"), &error);
+                statement.database_left_out(database, &error);
                 continue;
             }
         };
@@ -98,7 +98,7 @@ async fn all(statement: &Statement) -> Result<Vec<(String, Arc<Table>)>> {
             match warehouse.catalog().table(&database, &name).await {
                 Ok(table) => found.push((database.clone(), table)),
                 Err(error) if gone(&error) => {}
-                Err(error) => statement.left_out(format_args!("{database}.{name}"), &error),
+                Err(error) => statement.left_out(format!("{database}.{name}"), &error),
             }
         }
     }

@@ -1,0 +1,436 @@
+//! What the reader of an answer should know: a kind with its values, for who tells it in other words, and the sentence.
+
+use std::borrow::Borrow;
+use std::fmt;
+use std::ops::Deref;
+
+/// One notice. It reads as its English sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notice {
+    kind: NoticeKind,
+    text: String,
+}
+
+impl Notice {
+    /// What it says, as values.
+    pub fn kind(&self) -> &NoticeKind {
+        &self.kind
+    }
+}
+
+impl From<NoticeKind> for Notice {
+    fn from(kind: NoticeKind) -> Self {
+        Self { text: kind.to_string(), kind }
+    }
+}
+
+impl Deref for Notice {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.text
+    }
+}
+
+impl Borrow<str> for Notice {
+    fn borrow(&self) -> &str {
+        &self.text
+    }
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl PartialEq<str> for Notice {
+    fn eq(&self, text: &str) -> bool {
+        self.text == text
+    }
+}
+
+impl PartialEq<&str> for Notice {
+    fn eq(&self, text: &&str) -> bool {
+        self.text == *text
+    }
+}
+
+impl PartialEq<String> for Notice {
+    fn eq(&self, text: &String) -> bool {
+        self.text == *text
+    }
+}
+
+/// Rows that readers do not see before they are compacted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum HiddenRows {
+    /// Those of the postpone bucket.
+    PostponeBucket,
+    /// Level 0 of a first-row table.
+    FirstRow,
+    /// Level 0 under `deletion-vectors.enabled`.
+    DeletionVectors,
+}
+
+impl HiddenRows {
+    /// The rule as a sentence.
+    pub fn rule(self) -> &'static str {
+        match self {
+            Self::PostponeBucket => "the postpone bucket is hidden until it is compacted",
+            Self::FirstRow => "level 0 of a first-row table is hidden until it is compacted",
+            Self::DeletionVectors => "level 0 is hidden until it is compacted (deletion-vectors.enabled)",
+        }
+    }
+}
+
+/// What a notice says. Tables are named `database.table`; times are texts in the session's zone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NoticeKind {
+    /// The `LATEST` hint is ahead of the snapshots there are.
+    StaleHint {
+        /// Table.
+        table: String,
+        /// Snapshot the hint names.
+        hinted: i64,
+        /// Snapshot read instead; None: there is none.
+        newest: Option<i64>,
+    },
+    /// The table's option `branch` leads to another branch.
+    BranchByOption {
+        /// That branch.
+        branch: String,
+    },
+    /// A snapshot was read by its number, which is the name of a tag too.
+    TagOfThatNumber {
+        /// The snapshot that was read.
+        id: i64,
+        /// The snapshot that the tag holds.
+        held: i64,
+    },
+    /// A tag was read whose name is the number of another snapshot.
+    SnapshotOfThatNumber {
+        /// Name of the tag.
+        tag: String,
+        /// The snapshot it holds.
+        held: i64,
+        /// The other snapshot.
+        id: i64,
+    },
+    /// A snapshot before the chosen one was committed later.
+    TimesNotInOrder {
+        /// The snapshot before.
+        before: i64,
+        /// Its commit time.
+        before_time: String,
+        /// The chosen snapshot.
+        chosen: i64,
+        /// Its commit time.
+        chosen_time: String,
+    },
+    /// A watermark that must have been meant in seconds.
+    WatermarkInSeconds {
+        /// The number that was asked for.
+        asked: i64,
+        /// The time it is.
+        asked_time: String,
+        /// The watermark that was found.
+        found_time: String,
+        /// The number in milliseconds.
+        millis: i64,
+    },
+    /// There is no full compaction; the latest snapshot was read.
+    NoFullCompaction,
+    /// `fields.c.default-value` is not honoured.
+    DefaultValue {
+        /// The option.
+        option: String,
+        /// The column.
+        column: String,
+    },
+    /// An option that would skip files that cannot be read is not honoured.
+    UnreadableFilesFail {
+        /// The option.
+        option: String,
+    },
+    /// Rows that are hidden by design.
+    Hidden {
+        /// Which.
+        which: HiddenRows,
+        /// Files of them.
+        files: u64,
+        /// Rows of them.
+        rows: u64,
+    },
+    /// Whether deletion vectors that are not applied name rows could not be found out.
+    VectorsNotKnown {
+        /// Table.
+        table: String,
+        /// Why.
+        why: String,
+    },
+    /// Rows that deletion vectors name are read, since the option is off.
+    VectorsNotApplied {
+        /// Table.
+        table: String,
+        /// Rows.
+        rows: u64,
+        /// Whether `rows` is all of them, not the least number.
+        exact: bool,
+        /// Files.
+        files: u64,
+    },
+    /// Deletion vectors of files that are not there.
+    StrayVectors {
+        /// Table.
+        table: String,
+        /// One of those files.
+        file: String,
+        /// How many more there are.
+        more: usize,
+    },
+    /// An index file of another type that lists deletion vectors.
+    UntypedVectors {
+        /// Table.
+        table: String,
+        /// The index file.
+        file: String,
+    },
+    /// What a list over many leaves out, since it cannot be read.
+    LeftOut {
+        /// Whether it is a database, not a table.
+        database: bool,
+        /// Its name.
+        name: String,
+        /// The error.
+        why: String,
+    },
+    /// A hint of another engine.
+    ForeignHint {
+        /// The comment it stands in, without its marks.
+        hint: String,
+    },
+    /// An option of a query that no read depends on.
+    IdleOption {
+        /// The option.
+        option: String,
+    },
+    /// Changes are read of a table that writes no changelog.
+    NoChangelog {
+        /// Table.
+        table: String,
+    },
+    /// Two states of different schemas are compared.
+    SchemaChanged {
+        /// Schema of the earlier one.
+        before: i64,
+        /// Schema of the later one.
+        after: i64,
+        /// Schema both are read with.
+        read_with: i64,
+    },
+    /// Columns that only one of two compared tables has.
+    LoneColumns {
+        /// That table.
+        table: String,
+        /// Whether it is the later side, whose columns are shown; those of the other side are not compared.
+        after: bool,
+        /// The columns.
+        columns: Vec<String>,
+    },
+    /// Columns that may differ in the order of elements only.
+    UnorderedElements {
+        /// The columns.
+        columns: Vec<String>,
+    },
+    /// Maps are compared in the order of their entries.
+    MapOrder,
+    /// Metadata alone gave the answer.
+    FromMetadata,
+    /// A system table tells of now, though its table is pinned.
+    OfNow {
+        /// The system table, `database.table$name`.
+        table: String,
+        /// The snapshot that is pinned.
+        pinned: Option<i64>,
+    },
+    /// Tags or consumers that cannot be read.
+    Unreadable {
+        /// Table.
+        table: String,
+        /// `tag` or `consumer`.
+        what: &'static str,
+        /// Their names.
+        names: Vec<String>,
+    },
+    /// A table was read at several states, none of which is pinned.
+    SeveralStates {
+        /// Table.
+        table: String,
+        /// The snapshots.
+        snapshots: Vec<i64>,
+    },
+    /// A pinned snapshot will soon be gone.
+    ExpiresSoon {
+        /// Table.
+        table: String,
+        /// The snapshot.
+        snapshot: i64,
+        /// About when; None: at the next commit.
+        about: Option<String>,
+    },
+    /// Rows of files that only hold columns are not counted.
+    ColumnRows {
+        /// Rows.
+        rows: u64,
+    },
+    /// A sentence of who shows the answer, in the reader's language already.
+    Own(String),
+}
+
+impl fmt::Display for NoticeKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::StaleHint { table, hinted, newest } => {
+                write!(f, "the LATEST hint of {table} names snapshot {hinted}, which does not exist; ")?;
+                match newest {
+                    Some(newest) => write!(f, "read the newest by listing, {newest}"),
+                    None => f.write_str("no other is there either, so that it reads as empty"),
+                }
+            }
+            Self::BranchByOption { branch } => {
+                write!(f, "option 'branch' of the table leads to its branch '{branch}'")
+            }
+            Self::TagOfThatNumber { id, held } => write!(
+                f,
+                "read snapshot {id}; a tag '{id}' exists too and holds snapshot {held}: write '{id}' in quotes for it"
+            ),
+            Self::SnapshotOfThatNumber { tag, held, id } => write!(
+                f,
+                "read tag '{tag}', which holds snapshot {held}; snapshot {id} exists too: write {id} without quotes for \
+                 it"
+            ),
+            Self::TimesNotInOrder { before, before_time, chosen, chosen_time } => write!(
+                f,
+                "commit times are not in order: snapshot {before}, committed {before_time}, comes before the chosen \
+                 snapshot {chosen}, committed {chosen_time}"
+            ),
+            Self::WatermarkInSeconds { asked, asked_time, found_time, millis } => write!(
+                f,
+                "watermark {asked} is {asked_time}, decades before {found_time}, the first that is reached: watermarks \
+                 are milliseconds, for seconds write {millis}"
+            ),
+            Self::NoFullCompaction => f.write_str("no full compaction is kept: read the latest snapshot"),
+            Self::DefaultValue { option, column } => write!(
+                f,
+                "option '{option}' is not honoured: a null of column '{column}' stays null, as in today's Paimon"
+            ),
+            Self::UnreadableFilesFail { option } => {
+                write!(f, "option '{option}' is not honoured: a file that cannot be read is an error")
+            }
+            Self::Hidden { which, files, rows } => {
+                write!(f, "{}: {}, {} not read", which.rule(), Plural(*files, "file"), Plural(*rows, "row"))
+            }
+            Self::VectorsNotKnown { table, why } => {
+                write!(f, "{table}: whether vectors that are not applied name rows is not known: {why}")
+            }
+            Self::VectorsNotApplied { table, rows, exact, files } => write!(
+                f,
+                "{table}: {}{} of {} {} deleted by vectors that are not applied, since deletion-vectors.enabled is false \
+                 now",
+                if *exact { "" } else { "at least " },
+                Plural(*rows, "row"),
+                Plural(*files, "file"),
+                if *rows == 1 { "is" } else { "are" }
+            ),
+            Self::StrayVectors { table, file, more } => {
+                write!(f, "{table}: deletion vectors are listed for files that are not there ({file}")?;
+                if *more > 0 {
+                    write!(f, " and {more} more")?;
+                }
+                f.write_str("); if their names are damaged, rows that were deleted are read again")
+            }
+            Self::UntypedVectors { table, file } => write!(
+                f,
+                "{table}: index file {file} lists deletion vectors, which are not applied: only those of type \
+                 DELETION_VECTORS are"
+            ),
+            Self::LeftOut { database, name, why } => {
+                let what = if *database { "database " } else { "" };
+                write!(f, "{what}{name} is left out, it cannot be read: {why}")
+            }
+            Self::ForeignHint { hint } => write!(f, "hint /*{hint}*/ has no meaning here and was ignored"),
+            Self::IdleOption { option } => write!(f, "option {option} has no effect on what is read"),
+            Self::NoChangelog { table } => write!(
+                f,
+                "{table} writes no changelog (changelog-producer is none); paimon_delta reads the rows its commits added"
+            ),
+            Self::SchemaChanged { before, after, read_with } => write!(
+                f,
+                "the schema changed between the two snapshots ({before} and {after}): both sides are read with schema \
+                 {read_with}"
+            ),
+            Self::LoneColumns { table, after, columns } => {
+                let what = if *after { "are NULL on the other side" } else { "are not compared" };
+                write!(f, "columns of {table} only, which {what}: {}", columns.join(", "))
+            }
+            Self::UnorderedElements { columns } => write!(
+                f,
+                "the order of elements is no part of what collect and nested_update keep, so that a compaction alone can \
+                 show these columns as changed: {}",
+                columns.join(", ")
+            ),
+            Self::MapOrder => f.write_str(
+                "maps are grouped and compared by their entries in order here, so one map written in two orders counts as \
+                 two; paimon_diff compares them as sets",
+            ),
+            Self::FromMetadata => f.write_str(
+                "answered from metadata, no data file was opened; SET lakepin.verify_files = true checks that they exist",
+            ),
+            Self::OfNow { table, pinned: Some(id) } => write!(f, "{table} is of now, not of the pinned snapshot {id}"),
+            Self::OfNow { table, pinned: None } => write!(f, "{table} is of now, not of the pinned state"),
+            Self::Unreadable { table, what, names } => {
+                write!(f, "{table}: {}", cannot_be_read(what, names))
+            }
+            Self::SeveralStates { table, snapshots } => {
+                let ids: Vec<String> = snapshots.iter().map(i64::to_string).collect();
+                write!(
+                    f,
+                    "{table} was read at several states (snapshots {}) and is not pinned; PIN TABLE says which",
+                    ids.join(", ")
+                )
+            }
+            Self::ExpiresSoon { table, snapshot, about } => {
+                write!(f, "snapshot {snapshot} of {table} may be expired ")?;
+                match about {
+                    Some(time) => write!(f, "about {time}")?,
+                    None => f.write_str("at the next commit")?,
+                }
+                f.write_str(": make a tag of it where tables are written, or pin a later one")
+            }
+            Self::ColumnRows { rows } => write!(
+                f,
+                "{rows} rows of files that only hold columns of the rows of other files are not counted; the snapshot \
+                 counts them"
+            ),
+            Self::Own(text) => f.write_str(text),
+        }
+    }
+}
+
+/// `tags 'a', 'b' cannot be read`
+pub(crate) fn cannot_be_read(what: &str, names: &[String]) -> String {
+    let plural = if names.len() == 1 { "" } else { "s" };
+    format!("{what}{plural} '{}' cannot be read", names.join("', '"))
+}
+
+/// `1 file`, `2 files`.
+struct Plural(u64, &'static str);
+
+impl fmt::Display for Plural {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}{}", self.0, self.1, if self.0 == 1 { "" } else { "s" })
+    }
+}
