@@ -27,7 +27,7 @@ use super::spread::{Cutting, items};
 use super::view::LakeView;
 use crate::error::{Error, ErrorKind, Result};
 use crate::read::{ReadColumn, SectionHandle, check_rules};
-use crate::scan::{FileRead, ScanPlan, ScanRequest, Stage, Stages};
+use crate::scan::{FileRead, Rule, ScanPlan, ScanRequest, Stage, Stages};
 use crate::snapshot::Pin;
 
 /// A pinned table as DataFusion's table provider. Immutable and cheap to clone: all scans of it read one snapshot.
@@ -106,14 +106,14 @@ impl LakeTable {
     ///
     /// # Errors
     /// As a scan.
-    pub async fn report_unread(&self, session: &dyn Session, rule: &str) -> Result<()> {
+    pub async fn report_unread(&self, session: &dyn Session) -> Result<()> {
         let started = Instant::now();
         let mut plan = self.plan_files(session, &[], &[], None).await?;
         for decision in plan.decisions.iter_mut().filter(|decision| decision.kept) {
             decision.kept = false;
             decision.section = None;
             decision.read = FileRead::Dropped(Stage::Limit);
-            decision.rule = rule.to_string();
+            decision.rule = Rule::NoRowNeeded;
         }
         plan.stages = Stages { by_limit: plan.stages.kept_files, ..plan.stages }.without_kept();
         self.report(&plan, started);

@@ -494,7 +494,7 @@ async fn manifests_are_pruned_by_partition_read_once_and_explained_in_full() {
     assert_eq!((count(&warm), warm.stages.manifests_cached), (2, 2));
     let explained = plan(&pin, &ScanRequest { explain: true, ..request }, &env).await.unwrap();
     assert_eq!((explained.decisions.len(), explained.stages.by_partition), (10, 8));
-    assert!(explained.decisions.iter().all(|d| d.kept || d.rule == "partition does not meet day >= 8"));
+    assert!(explained.decisions.iter().all(|d| d.kept || d.rule.to_string() == "partition does not meet day >= 8"));
 }
 
 #[tokio::test]
@@ -614,7 +614,7 @@ async fn a_comparison_reads_only_what_may_differ() {
     let request = ScanRequest { without: Some(changed), explain: true, ..ScanRequest::default() };
     let plan = plan(&pin, &request, &ScanEnv::default()).await.unwrap();
     assert_eq!((plan.stages.by_comparison, plan.stages.kept_files), (1, 5));
-    let left_out: Vec<_> = plan.decisions.iter().filter(|d| !d.kept).map(|d| d.rule.as_str()).collect();
+    let left_out: Vec<_> = plan.decisions.iter().filter(|d| !d.kept).map(|d| d.rule.to_string()).collect();
     assert_eq!(left_out, ["the state compared with has the same rows of it"]);
 }
 

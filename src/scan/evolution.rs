@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::live::Live;
 use super::plan::Stage;
+use super::rule::Rule;
 use crate::error::{Error, Result};
 use crate::snapshot::{Pin, Table};
 use crate::spec::options::{ChangelogProducer, MergeEngine};
@@ -77,7 +78,6 @@ pub(crate) fn check(live: &mut [Live], wanted: &Wanted<'_>) -> Result<()> {
         }
     }
     ranges.sort_unstable();
-    let rule: Arc<str> = "it holds only columns that are not asked for".into();
     for (number, rows) in sides {
         let Some(file) = live.get_mut(number) else { continue };
         // rows that no plain file has would be lost with it
@@ -91,7 +91,7 @@ pub(crate) fn check(live: &mut [Live], wanted: &Wanted<'_>) -> Result<()> {
                 .with_context("file", &file.entry.file.file_name)
                 .with_hint("read a snapshot or partition without it"));
         }
-        file.drop_for(Stage::Column, &rule);
+        file.drop_for(Stage::Column, &Rule::OtherColumns);
     }
     let mut end: Option<(i64, &str)> = None;
     for (first, last, name) in &ranges {

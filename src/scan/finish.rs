@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::plan::{ScanPlan, Section, SectionClass, Stage, Unit};
 use super::planner::{Considered, Planner};
+use super::rule::Rule;
 use crate::snapshot::Pin;
 
 impl Planner<'_> {
@@ -31,7 +32,6 @@ impl Planner<'_> {
                 }
             }
         }
-        let limit_rule: Arc<str> = "the limit is reached without it".into();
         let decisions = std::mem::take(&mut self.considered)
             .into_iter()
             .map(|Considered { mut file, kept, from }| {
@@ -41,11 +41,11 @@ impl Planner<'_> {
                     !limited.contains(&name)
                 });
                 if kept.is_none() && file.is_kept() {
-                    file.drop_for(Stage::Limit, &limit_rule);
+                    file.drop_for(Stage::Limit, &Rule::Limit);
                 }
                 let shown = kept.as_ref().map(|kept| {
                     let section = numbers.get(&(kept.unit, kept.section)).copied().unwrap_or(0);
-                    (section, kept.class, kept.rule.as_ref())
+                    (section, kept.class, &kept.rule)
                 });
                 file.decision(partition, from, shown)
             })

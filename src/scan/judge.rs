@@ -8,6 +8,7 @@ use super::live::Live;
 use super::plan::Stage;
 use super::planner::{BucketDraft, Planner, value_of};
 use super::prune::{BoundsTable, Pruner};
+use super::rule::Rule;
 use super::sections::Draft;
 use super::stats::{Bounds, key_bounds, value_bounds};
 use crate::spec::options::MergeEngine;
@@ -30,11 +31,8 @@ impl Planner<'_> {
                 .map(|(number, _)| number)
                 .collect();
             let verdict = self.may_match(pruner, &files, live, verdicts);
-            let rule: Arc<str> = match stage {
-                Stage::Key => format!("key statistics exclude {}", conjunct.text),
-                _ => format!("value statistics exclude {}", conjunct.text),
-            }
-            .into();
+            let condition = Arc::clone(&conjunct.text);
+            let rule = if stage == Stage::Key { Rule::Keys(condition) } else { Rule::Values(condition) };
             for (number, keep) in files.into_iter().zip(verdict) {
                 if !keep && let Some(file) = live.get_mut(number) {
                     file.drop_for(stage, &rule);
@@ -119,8 +117,7 @@ impl Planner<'_> {
             let verdict = self.may_match(pruner, &together, live, verdicts);
             let matching: HashSet<usize> =
                 together.iter().zip(verdict).filter_map(|(number, keep)| keep.then_some(*number)).collect();
-            let rule: Arc<str> =
-                format!("value statistics of all files that share keys exclude {}", conjunct.text).into();
+            let rule = Rule::ValuesTogether(Arc::clone(&conjunct.text));
             for section in buckets.iter().flat_map(|bucket| &bucket.sections).filter(|section| !section.alone) {
                 if section.files().any(|number| matching.contains(&number)) {
                     continue;

@@ -7,6 +7,7 @@ use super::clean::is_clean;
 use super::partitions::PartitionId;
 use super::plan::{FileDecision, FileRead, Stage};
 use super::planner::Origin;
+use super::rule::Rule;
 use super::stats::{widen, widens};
 use crate::error::{Error, Result};
 use crate::spec::{BinaryRow, DataType, Datum, ManifestEntry, SnapshotId, TableSchema};
@@ -26,7 +27,7 @@ pub(crate) struct Live {
     /// Smallest and largest key in the table's types, once known.
     pub(crate) keys: KeyRange,
     /// Why it is not read.
-    pub(crate) dropped: Option<(Stage, Arc<str>)>,
+    pub(crate) dropped: Option<(Stage, Rule)>,
 }
 
 impl Live {
@@ -39,8 +40,8 @@ impl Live {
         self.dropped.is_none()
     }
 
-    pub(crate) fn drop_for(&mut self, stage: Stage, rule: &Arc<str>) {
-        self.dropped = Some((stage, Arc::clone(rule)));
+    pub(crate) fn drop_for(&mut self, stage: Stage, rule: &Rule) {
+        self.dropped = Some((stage, rule.clone()));
     }
 
     /// Whether it is certain that no row of it takes back another.
@@ -53,13 +54,13 @@ impl Live {
         &self,
         partition: Arc<[Datum]>,
         from: Origin,
-        kept: Option<(usize, super::plan::SectionClass, &str)>,
+        kept: Option<(usize, super::plan::SectionClass, &Rule)>,
     ) -> FileDecision {
         let file = &self.entry.file;
         let (section, read, rule) = match (kept, &self.dropped) {
-            (Some((section, class, rule)), _) => (Some(section), FileRead::In(class), rule.to_string()),
-            (None, Some((stage, rule))) => (None, FileRead::Dropped(*stage), rule.to_string()),
-            (None, None) => (None, FileRead::Dropped(Stage::Limit), "not needed".to_string()),
+            (Some((section, class, rule)), _) => (Some(section), FileRead::In(class), rule.clone()),
+            (None, Some((stage, rule))) => (None, FileRead::Dropped(*stage), rule.clone()),
+            (None, None) => (None, FileRead::Dropped(Stage::Limit), Rule::NotNeeded),
         };
         FileDecision {
             file: file.file_name.clone(),

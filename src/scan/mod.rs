@@ -29,6 +29,7 @@ mod planner;
 mod progress;
 mod prune;
 mod ranges;
+mod rule;
 mod sections;
 mod stats;
 mod vectors;
@@ -45,6 +46,7 @@ pub use plan::{
     ScanRequest, Section, SectionClass, Stage, Stages, Unit,
 };
 pub use progress::ScanProgress;
+pub use rule::Rule;
 
 use std::collections::HashSet;
 use std::sync::Arc;

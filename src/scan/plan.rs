@@ -10,6 +10,7 @@ use roaring::RoaringBitmap;
 use super::common::CommonFiles;
 use super::manifests::ManifestCache;
 use super::progress::ScanProgress;
+use super::rule::Rule;
 use crate::notice::Notice;
 use crate::snapshot::Pin;
 use crate::spec::{Bucket, Datum, ManifestEntry, SnapshotId, TableSchema};
@@ -296,8 +297,8 @@ pub struct FileDecision {
     pub section: Option<usize>,
     /// How it is read.
     pub read: FileRead,
-    /// The rule that decided, as a sentence.
-    pub rule: String,
+    /// The rule that decided.
+    pub rule: Rule,
 }
 
 /// Counts of one planning, stage by stage.

@@ -22,6 +22,7 @@ use super::manifests::{Manifest, added, fold, fold_all, read_manifests};
 use super::partitions::{PartitionId, Partitions, evaluate, evaluate_all};
 use super::plan::{ScanEnv, ScanRequest, SectionClass, Stage, Stages, Unit};
 use super::ranges::ManifestFilter;
+use super::rule::Rule;
 use super::sections::{Draft, MergeFacts, cut};
 use super::vectors::Vectors;
 use crate::error::{Error, Result};
@@ -81,7 +82,7 @@ pub(super) struct Kept {
     pub(super) unit: usize,
     pub(super) section: usize,
     pub(super) class: SectionClass,
-    pub(super) rule: Arc<str>,
+    pub(super) rule: Rule,
 }
 
 /// Sections of one bucket while they are planned.
@@ -138,13 +139,12 @@ impl<'a> Planner<'a> {
         let present: HashSet<PartitionId> =
             live.iter().filter(|file| file.is_kept()).map(|file| file.partition).collect();
         if !source.without.is_empty() {
-            let rule: Arc<str> = "the other branch has this partition".into();
-            drop_where(&mut live, Stage::Partition, &rule, |file| source.without.contains(&file.partition));
+            let without = |file: &Live| source.without.contains(&file.partition);
+            drop_where(&mut live, Stage::Partition, &Rule::OtherBranch, without);
         }
         self.load_schemas(pin, &table, &mut live).await?;
         if let Some(common) = &self.request.without {
-            let rule: Arc<str> = "the state compared with has the same rows of it".into();
-            drop_where(&mut live, Stage::Comparison, &rule, |file| common.has(&file.entry));
+            drop_where(&mut live, Stage::Comparison, &Rule::SameRows, |file| common.has(&file.entry));
         }
         let keyed = self.schema.is_primary_key_table();
         // before the levels, so that nothing of another bucket is told as hidden
@@ -288,8 +288,7 @@ impl<'a> Planner<'a> {
             exact.iter().map(|conjunct| self.partitions.compile(&conjunct.expr)).collect::<Result<Vec<_>>>()?;
         let dropped = evaluate_all(&compiled, &self.partitions.batch()?)
             .map_err(|error| error.with_context("filter", "on partition columns"))?;
-        let rules: Vec<Arc<str>> =
-            exact.iter().map(|conjunct| format!("partition does not meet {}", conjunct.text).into()).collect();
+        let rules: Vec<Rule> = exact.iter().map(|conjunct| Rule::Partition(Arc::clone(&conjunct.text))).collect();
         for file in live.iter_mut() {
             if let Some(rule) = dropped.get(file.partition).copied().flatten().and_then(|number| rules.get(number)) {
                 file.drop_for(Stage::Partition, rule);
@@ -416,15 +415,13 @@ impl<'a> Planner<'a> {
         for ((partition, bucket), mut files) in files {
             let sections = if self.request.kind.is_unmerged() {
                 let class = if keyed { SectionClass::KindOnly } else { SectionClass::Raw };
-                let rule: Arc<str> = "changes are read as written".into();
-                vec![Draft { class, runs: vec![files], alone: true, rule }]
+                vec![Draft { class, runs: vec![files], alone: true, rule: Rule::Changes }]
             } else if keyed {
                 cut(&files, live, &facts).map_err(|error| error.with_context("table", table.name()))?
             } else {
                 // the order of writing, as far as the files tell it
                 files.sort_by_key(|number| live.get(*number).map_or(0, |file| file.entry.file.min_sequence_number));
-                let rule: Arc<str> = "append tables are read as written".into();
-                vec![Draft { class: SectionClass::Raw, runs: vec![files], alone: true, rule }]
+                vec![Draft { class: SectionClass::Raw, runs: vec![files], alone: true, rule: Rule::Append }]
             };
             drafts.push(BucketDraft { partition, bucket, sections });
         }
@@ -433,7 +430,7 @@ impl<'a> Planner<'a> {
 }
 
 /// Drops the files that `which` names; returns how many files and rows.
-fn drop_where(live: &mut [Live], stage: Stage, rule: &Arc<str>, which: impl Fn(&Live) -> bool) -> (u64, u64) {
+fn drop_where(live: &mut [Live], stage: Stage, rule: &Rule, which: impl Fn(&Live) -> bool) -> (u64, u64) {
     let mut count = (0, 0);
     for file in live.iter_mut() {
         if file.is_kept() && which(file) {

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use super::live::Live;
 use super::plan::SectionClass;
+use super::rule::Rule;
 use crate::error::{Error, Result};
 use crate::merge::sections as cut_sections;
 use crate::notice::HiddenRows;
@@ -81,7 +82,7 @@ pub(crate) struct Draft {
     /// Every live row stands for its key, so files may be judged one by one.
     pub(crate) alone: bool,
     /// Why it is read this way.
-    pub(crate) rule: Arc<str>,
+    pub(crate) rule: Rule,
 }
 
 impl Draft {
@@ -113,16 +114,12 @@ pub(crate) fn cut(files: &[usize], live: &[Live], facts: &MergeFacts) -> Result<
 fn classify(runs: Vec<Vec<usize>>, live: &[Live], facts: &MergeFacts) -> Result<Draft> {
     let files: Vec<&Live> = runs.iter().flatten().filter_map(|file| live.get(*file)).collect();
     let clean = files.iter().all(|file| file.is_clean(facts.top));
-    let raw = |rule: &str| {
+    let raw = |rule: Rule| {
         let class = if clean && !facts.with_kinds { SectionClass::Raw } else { SectionClass::KindOnly };
-        (class, true, rule.to_string())
+        (class, true, rule)
     };
     let (class, alone, rule) = if runs.len() == 1 {
-        if clean {
-            raw("no other file has its keys, no row deletes")
-        } else {
-            raw("no other file has its keys; rows may delete, so kinds are read")
-        }
+        if clean { raw(Rule::Alone) } else { raw(Rule::AloneWithKinds) }
     } else if let Some(rule) = kept_apart(&files, facts) {
         raw(rule)
     } else {
@@ -130,7 +127,7 @@ fn classify(runs: Vec<Vec<usize>>, live: &[Live], facts: &MergeFacts) -> Result<
             MergeEngine::Deduplicate | MergeEngine::FirstRow => SectionClass::Select,
             MergeEngine::PartialUpdate | MergeEngine::Aggregation => SectionClass::Combine,
         };
-        (class, false, format!("{} files in {} runs share keys", files.len(), runs.len()))
+        (class, false, Rule::SharedKeys { files: files.len(), runs: runs.len() })
     };
     if facts.clustered && class.is_merge() {
         let names: Vec<&str> = files.iter().take(3).map(|file| file.entry.file.file_name.as_str()).collect();
@@ -140,7 +137,7 @@ fn classify(runs: Vec<Vec<usize>>, live: &[Live], facts: &MergeFacts) -> Result<
             .with_context("file", names.join(", "))
             .with_hint("compact the table, so that deletion vectors keep its levels apart"));
     }
-    Ok(Draft { class, runs, alone, rule: rule.into() })
+    Ok(Draft { class, runs, alone, rule })
 }
 
 /// Why files of several levels that share keys hold no key twice among their live rows, if it is certain.
@@ -148,15 +145,15 @@ fn classify(runs: Vec<Vec<usize>>, live: &[Live], facts: &MergeFacts) -> Result<
 /// Compactions of such tables look every key up: a first-row table takes it only if no level has it, a table with vectors
 /// names the older row in one. The option alone is no proof of that: it may have been set over levels that share keys.
 /// Each file's own schema tells what was asked for when it was written; one older file is enough to merge.
-fn kept_apart(files: &[&Live], facts: &MergeFacts) -> Option<&'static str> {
+fn kept_apart(files: &[&Live], facts: &MergeFacts) -> Option<Rule> {
     if files.iter().any(|file| file.entry.file.level <= 0 || file.entry.file.delete_row_count != Some(0)) {
         return None;
     }
     let all = |keeps: fn(&TableSchema) -> bool| files.iter().all(|file| file.schema.as_deref().is_some_and(keeps));
     if facts.engine == MergeEngine::FirstRow && all(keeps_first_rows) {
-        return Some("compacted levels of a first-row table hold no key twice");
+        return Some(Rule::FirstRows);
     }
-    (facts.vectors && all(keeps_vectors)).then_some("deletion vectors hide the older versions of its keys")
+    (facts.vectors && all(keeps_vectors)).then_some(Rule::VectorsHide)
 }
 
 /// Joins neighbours that are read raw, or by kind, in the same way: their files stand for themselves.

@@ -24,7 +24,9 @@ use super::variables::replaced;
 use super::workers::Workers;
 use crate::error::{Error, Result};
 use crate::notice::Notice;
-use crate::sql::{PinLine, Readings, RequestCounts, ScanProgress, Scanned, StatementKind, StatementResult, Timing};
+use crate::sql::{
+    PinLine, Readings, RequestCounts, Rule, ScanProgress, Scanned, StatementKind, StatementResult, Timing,
+};
 
 /// Something to show.
 pub struct Answer {
@@ -44,6 +46,8 @@ pub struct Answer {
     pub timing: Timing,
     /// What is read.
     pub scanned: Option<Scanned>,
+    /// What decided about the files of `EXPLAIN FILES`.
+    pub rules: Vec<Rule>,
     /// Plan with its metrics.
     pub plan: Option<Arc<dyn ExecutionPlan>>,
     /// Requests to the store before the statement began.
@@ -52,8 +56,8 @@ pub struct Answer {
 
 impl From<StatementResult> for Answer {
     fn from(result: StatementResult) -> Self {
-        let StatementResult { kind, schema, stream, pins, readings, notices, timing, scanned, plan } = result;
-        Self { kind, schema, stream, pins, readings, notices, timing, scanned, plan, requests: None }
+        let StatementResult { kind, schema, stream, pins, readings, notices, timing, scanned, rules, plan } = result;
+        Self { kind, schema, stream, pins, readings, notices, timing, scanned, rules, plan, requests: None }
     }
 }
 
@@ -70,6 +74,7 @@ impl Answer {
             notices: Vec::new(),
             timing: Timing::default(),
             scanned: None,
+            rules: Vec::new(),
             plan: None,
             requests: None,
         })
@@ -86,6 +91,8 @@ pub struct Collected {
     pub pins: Vec<PinLine>,
     /// What the reader should know.
     pub notices: Vec<Notice>,
+    /// What decided about the files of `EXPLAIN FILES`.
+    pub rules: Vec<Rule>,
 }
 
 /// How an answer is shown.
@@ -274,7 +281,7 @@ impl Shell {
         let running = self.interrupts.running();
         let clock = Clock::start(self.settings.timeout);
         let answer = self.answer(sql, &running, &clock).await?;
-        let Answer { schema, mut stream, pins, notices, plan, .. } = answer;
+        let Answer { schema, mut stream, pins, notices, rules, plan, .. } = answer;
         let read = async move {
             let mut batches = Vec::new();
             let mut rows = 0;
@@ -290,7 +297,7 @@ impl Shell {
         };
         let stage = plan.map_or(Stage::Working, Stage::Reading);
         let batches = guarded(&self.workers, read, &running, &clock, &self.progress(), &stage).await?;
-        Ok(Collected { schema, batches, pins, notices })
+        Ok(Collected { schema, batches, pins, notices, rules })
     }
 
     /// Pins what a statement read, when the user asked for that.

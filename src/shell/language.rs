@@ -4,12 +4,14 @@
 mod advice;
 mod notices;
 mod pins;
+mod rules;
 
 use clap::ValueEnum;
 
 pub use advice::advice;
 pub use notices::notice;
 pub use pins::{hold, note, pin};
+pub use rules::rule;
 
 /// Which language.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]

@@ -79,7 +79,7 @@ mod tests;
 pub use crate::query::Work;
 pub use crate::recon::accounting::{Accounting, AccountingRow};
 pub use crate::recon::retention::{Hold, Reason};
-pub use crate::scan::ScanProgress;
+pub use crate::scan::{Rule, ScanProgress};
 pub use crate::storage::RequestCounts;
 #[cfg(feature = "cli")]
 pub(crate) use aside::leave_unfinished;

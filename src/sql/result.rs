@@ -11,6 +11,7 @@ use super::statement::Used;
 use crate::error::Error;
 use crate::notice::Notice;
 use crate::recon::retention::{Hold, Reason};
+use crate::scan::Rule;
 
 /// What kind of answer a statement has.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -221,6 +222,8 @@ pub struct StatementResult {
     pub timing: Timing,
     /// What is read; None when no table of the warehouse is.
     pub scanned: Option<Scanned>,
+    /// `EXPLAIN FILES`: what decided about the file of each row.
+    pub rules: Vec<Rule>,
     /// The physical plan behind the stream, for its metrics; None for answers without a plan.
     pub plan: Option<std::sync::Arc<dyn datafusion::physical_plan::ExecutionPlan>>,
 }

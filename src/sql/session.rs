@@ -497,6 +497,7 @@ impl Session {
             readings: run.readings(),
             notices: run.notices(),
             // a plan that is only shown reads nothing, and says itself what it would
+            rules: Vec::new(),
             scanned: if matches!(plan, LogicalPlan::Explain(_)) { None } else { scanned(&physical, &reports) },
             timing: Timing { resolve: resolved, plan: planning.elapsed().saturating_sub(manifests), manifests },
             plan: Some(physical),
@@ -525,6 +526,7 @@ impl Session {
             notices,
             timing: Timing::default(),
             scanned: None,
+            rules: Vec::new(),
             plan: None,
         }
     }
@@ -589,6 +591,7 @@ fn rows(batch: RecordBatch, run: &Run) -> StatementResult {
         notices: run.notices(),
         timing: Timing::default(),
         scanned: None,
+        rules: Vec::new(),
         plan: None,
     }
 }

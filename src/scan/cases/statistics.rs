@@ -50,7 +50,7 @@ fn entry_of(file: crate::spec::DataFileMeta) -> ManifestEntry {
 /// Names of the files kept, sorted; those dropped name the condition that did it.
 fn kept(plan: &ScanPlan, filter: &Expr) -> Vec<String> {
     for decision in plan.decisions.iter().filter(|decision| !decision.kept) {
-        assert!(decision.rule.starts_with("value statistics exclude "), "{filter}: {}", decision.rule);
+        assert!(decision.rule.to_string().starts_with("value statistics exclude "), "{filter}: {}", decision.rule);
     }
     let mut names: Vec<String> = plan.decisions.iter().filter(|d| d.kept).map(|d| d.file.clone()).collect();
     names.sort();

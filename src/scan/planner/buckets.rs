@@ -9,6 +9,7 @@ use crate::scan::bucket::BucketKey;
 use crate::scan::live::Live;
 use crate::scan::partitions::PartitionId;
 use crate::scan::plan::Stage;
+use crate::scan::rule::Rule;
 use crate::snapshot::{Pin, Table};
 use crate::spec::{Datum, ManifestFileMeta, SchemaId};
 
@@ -16,7 +17,7 @@ use crate::spec::{Datum, ManifestFileMeta, SchemaId};
 const SCHEMAS_LOOKED_AT: i64 = 32;
 
 /// Buckets that can hold the keys asked for, and the rule as shown.
-type WantedBuckets = (BTreeSet<i32>, Arc<str>);
+type WantedBuckets = (BTreeSet<i32>, Rule);
 
 impl Planner<'_> {
     /// The buckets that can hold the keys asked for, under every bucket count that the manifests tell; None where one does
@@ -53,8 +54,7 @@ impl Planner<'_> {
     /// `scan.bucket`: one bucket only.
     pub(super) fn filter_scan_bucket(&self, pin: &Arc<Pin>, live: &mut [Live]) {
         if let Some(bucket) = pin.options.scan.bucket {
-            let rule: Arc<str> = format!("option scan.bucket = {bucket}").into();
-            drop_where(live, Stage::Bucket, &rule, |file| file.entry.bucket.0 != bucket);
+            drop_where(live, Stage::Bucket, &Rule::BucketOption(bucket), |file| file.entry.bucket.0 != bucket);
         }
     }
 
@@ -86,13 +86,12 @@ impl Planner<'_> {
                         None => None,
                     };
                     let found = buckets.map(|buckets| {
-                        let list: Vec<String> = buckets.iter().map(i32::to_string).collect();
-                        let rule = if list.is_empty() {
-                            "no key of this partition meets the filter".to_string()
+                        let rule = if buckets.is_empty() {
+                            Rule::NoKey
                         } else {
-                            format!("the filter's keys are in bucket {} of {total}", list.join(", "))
+                            Rule::OtherBuckets { buckets: buckets.iter().copied().collect(), total }
                         };
-                        (buckets, rule.into())
+                        (buckets, rule)
                     });
                     wanted.entry((partition, total)).or_insert(found)
                 }
@@ -100,7 +99,7 @@ impl Planner<'_> {
             if let Some((buckets, rule)) = remaining
                 && !buckets.contains(&file.entry.bucket.0)
             {
-                let rule = Arc::clone(rule);
+                let rule = rule.clone();
                 file.drop_for(Stage::Bucket, &rule);
             }
         }

@@ -8,6 +8,7 @@ use crate::error::Result;
 use crate::notice::{HiddenRows, NoticeKind};
 use crate::scan::live::Live;
 use crate::scan::plan::{ScanKind, Stage};
+use crate::scan::rule::Rule;
 use crate::scan::sections::MergeFacts;
 use crate::scan::vectors::Vectors;
 use crate::snapshot::Pin;
@@ -17,13 +18,13 @@ impl Planner<'_> {
     pub(super) fn filter_levels(&mut self, pin: &Arc<Pin>, live: &mut [Live]) -> Result<()> {
         let options = &pin.options;
         let postpone = HiddenRows::PostponeBucket;
-        let hidden = drop_where(live, Stage::Level, &postpone.rule().into(), |file| file.entry.bucket.0 < 0);
+        let hidden = drop_where(live, Stage::Level, &Rule::Hidden(postpone), |file| file.entry.bucket.0 < 0);
         self.notice_hidden(postpone, hidden);
         match self.request.kind {
             ScanKind::Delta(_) | ScanKind::Changelog(_) => {}
             ScanKind::ReadOptimized => {
-                let rule: Arc<str> = format!("below the top level {} ($ro)", options.max_level).into();
-                drop_where(live, Stage::Level, &rule, |file| file.entry.file.level != options.max_level);
+                let top = options.max_level;
+                drop_where(live, Stage::Level, &Rule::BelowTop(top), |file| file.entry.file.level != top);
             }
             ScanKind::Full | ScanKind::FullWithDeletes => {
                 let facts = MergeFacts::new(options, self.request.kind.keeps_deletes());
@@ -34,7 +35,7 @@ impl Planner<'_> {
                         let count = hidden.entry(which).or_default();
                         count.0 += 1;
                         count.1 += u64::try_from(file.entry.file.row_count).unwrap_or(0);
-                        file.drop_for(Stage::Level, &which.rule().into());
+                        file.drop_for(Stage::Level, &Rule::Hidden(which));
                     }
                 }
                 for (which, count) in hidden {

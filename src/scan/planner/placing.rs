@@ -13,6 +13,7 @@ use crate::scan::index::{ask, index_predicate};
 use crate::scan::live::Live;
 use crate::scan::place::Places;
 use crate::scan::plan::{PlannedFile, Section, Stage, Unit};
+use crate::scan::rule::Rule;
 use crate::scan::sections::{Draft, join_neighbours};
 use crate::scan::vectors::{Vectors, in_index_manifest};
 use crate::snapshot::{Pin, Table};
@@ -33,7 +34,6 @@ impl Planner<'_> {
     ) -> Result<Planned> {
         let mut places = Places::new(table, &self.schema, &pin.options);
         let mut planned: Planned = Vec::with_capacity(live.len());
-        let all_deleted: Arc<str> = "its deletion vector names every row".into();
         for file in live.iter_mut() {
             if !file.is_kept() {
                 planned.push(None);
@@ -70,7 +70,7 @@ impl Planner<'_> {
                 snapshot: file.snapshot,
             };
             if found.deletion.is_some() && found.rows_after_vector() == Some(0) {
-                file.drop_for(Stage::Vector, &all_deleted);
+                file.drop_for(Stage::Vector, &Rule::AllDeleted);
                 planned.push(None);
                 continue;
             }
@@ -128,7 +128,6 @@ impl Planner<'_> {
             verdict.push(answer?);
         }
         drop(answers);
-        let rule: Arc<str> = "its file index holds no row that meets the filter".into();
         for (number, verdict) in verdict {
             let skip = match verdict {
                 IndexVerdict::Remain => false,
@@ -143,7 +142,7 @@ impl Planner<'_> {
             };
             if skip && let (Some(file), Some(slot)) = (live.get_mut(number), planned.get_mut(number)) {
                 *slot = None;
-                file.drop_for(Stage::Index, &rule);
+                file.drop_for(Stage::Index, &Rule::FileIndex);
             }
         }
         Ok(())
@@ -175,7 +174,7 @@ impl Planner<'_> {
                             unit: self.units.len(),
                             section: sections.len(),
                             class: draft.class,
-                            rule: Arc::clone(&draft.rule),
+                            rule: draft.rule.clone(),
                         };
                         kept.insert(number, place);
                     }

@@ -149,7 +149,7 @@ async fn golden_plans_keep_what_java_keeps_or_less() {
             for decision in &found.decisions {
                 assert_eq!(decision.kept, matches!(decision.read, FileRead::In(_)));
                 assert_eq!(decision.kept, decision.section.is_some());
-                assert!(!decision.rule.is_empty());
+                assert!(!decision.rule.to_string().is_empty());
             }
             filtered += 1;
         }

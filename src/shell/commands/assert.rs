@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::shell::exact;
 use crate::shell::execute::Collected;
 use crate::shell::input::lexed;
-use crate::shell::language::both;
+use crate::shell::language::{both, told};
 use crate::shell::render::value::{is_numeric, text};
 use crate::shell::state::Shell;
 use crate::shell::variables::replaced;
@@ -74,7 +74,7 @@ fn run(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
             return Err(parentheses("the last = may compare the answer, or belong to the query"));
         }
         let (query, expected) = if own == LastEquals::Inside { (line.as_str(), None) } else { (query, expected) };
-        let Collected { schema, batches, pins, notices } = shell.collect(query, 1).await?;
+        let Collected { schema, batches, pins, notices, .. } = shell.collect(query, 1).await?;
         if own == LastEquals::Inside && !schema.fields().iter().all(|field| *field.data_type() == DataType::Boolean) {
             return Err(parentheses("the last = belongs to the query, which answers neither true nor false"));
         }
@@ -96,7 +96,13 @@ fn run(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
         let expected = expected.unwrap_or_else(|| "true".to_string());
         let data_type = schema.field(0).data_type();
         if is(data_type, &found, &expected) {
-            let mut lines = vec![format!("holds: {query} = {found}")];
+            let mut lines = vec![told!(
+                shell.settings.language,
+                "holds: {query} = {found}",
+                "成立：{query} = {found}",
+                query = query,
+                found = found
+            )];
             lines.extend(shell.notes(&pins, &notices));
             return shell.say(&lines);
         }

@@ -8,7 +8,7 @@ use futures::future::{FutureExt, LocalBoxFuture};
 use super::{Argument, Call, Command, Task};
 use crate::error::{Error, Result};
 use crate::shell::execute::{Answer, Collected, Show};
-use crate::shell::language::both;
+use crate::shell::language::{Language, both, rule};
 use crate::shell::render::Format;
 use crate::shell::state::Shell;
 
@@ -41,11 +41,16 @@ pub const FILES: Command = Command {
 fn run(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
     async move {
         let sql = query_or_last(shell, &call)?;
-        let Collected { schema, batches, pins, .. } =
+        let Collected { schema, batches, pins, rules, .. } =
             shell.collect(&format!("EXPLAIN FILES {sql}"), FILES_SHOWN).await?;
         let columns: Vec<usize> = COLUMNS.iter().filter_map(|name| schema.index_of(name).ok()).collect();
         let short = shell.terminal.output && shell.settings.format == Format::Table;
-        let shown = batches.iter().map(|batch| shown(&batch.project(&columns)?, short)).collect::<Result<Vec<_>>>()?;
+        let language = if shell.settings.format.is_data() { Language::En } else { shell.settings.language };
+        let mut rules = rules.iter().map(|one| rule(one, language));
+        let shown = batches
+            .iter()
+            .map(|batch| shown(&batch.project(&columns)?, rules.by_ref().take(batch.num_rows()), short))
+            .collect::<Result<Vec<_>>>()?;
         let mut answer = Answer::of_batches(Arc::new(schema.project(&columns)?), shown)?;
         answer.pins = pins;
         shell.present(answer, Show { cap: false, shrink: true, ..Show::default() }).await?;
@@ -56,12 +61,14 @@ fn run(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
 }
 
 /// What became of each file in words, and on a terminal the part of its name that tells it from others.
-fn shown(batch: &RecordBatch, short: bool) -> Result<RecordBatch> {
+fn shown(batch: &RecordBatch, rules: impl Iterator<Item = String>, short: bool) -> Result<RecordBatch> {
     let schema = batch.schema();
+    let rules: ArrayRef = Arc::new(StringArray::from_iter_values(rules));
     let columns = schema.fields().iter().zip(batch.columns()).map(|(field, column)| -> ArrayRef {
         let Some(texts) = column.as_string_opt::<i32>() else { return Arc::clone(column) };
         match field.name().as_str() {
             "read" => Arc::new(texts.iter().map(|text| Some(text.unwrap_or(DROPPED))).collect::<StringArray>()),
+            "rule" => Arc::clone(&rules),
             "file" if short => Arc::new(texts.iter().map(|text| text.map(short_name)).collect::<StringArray>()),
             _ => Arc::clone(column),
         }

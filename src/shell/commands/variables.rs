@@ -119,7 +119,7 @@ fn gset(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
     async move {
         let prefix = call.words(&shell.variables)?.first().cloned().unwrap_or_default();
         let Some(sql) = shell.last_query.clone() else { return Err(usage("which statement?")) };
-        let Collected { schema, batches, pins, notices } = shell.collect_sql(&sql, 1).await?;
+        let Collected { schema, batches, pins, notices, .. } = shell.collect_sql(&sql, 1).await?;
         let Some(batch) = batches.iter().find(|batch| batch.num_rows() > 0) else {
             return Err(Error::invalid("the statement answers no row").with_code("NoRow"));
         };

@@ -100,7 +100,7 @@ fn run(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
         let mut turn = 0;
         loop {
             turn += 1;
-            let Collected { schema, batches, pins, notices } = match shell.collect_sql(&sql, ROWS).await {
+            let Collected { schema, batches, pins, notices, .. } = match shell.collect_sql(&sql, ROWS).await {
                 // the end of watching, not a failure of it
                 Err(error) if error.code() == "Interrupted" && shell.interactive => return Ok(()),
                 answer => answer?,

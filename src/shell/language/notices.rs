@@ -108,7 +108,8 @@ fn chinese(kind: &NoticeKind) -> String {
     }
 }
 
-fn hidden(which: HiddenRows) -> &'static str {
+/// Why rows are hidden.
+pub fn hidden(which: HiddenRows) -> &'static str {
     match which {
         HiddenRows::PostponeBucket => "postpone 桶在合并之前不可见",
         HiddenRows::FirstRow => "first-row 表的第 0 层在合并之前不可见",

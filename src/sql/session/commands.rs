@@ -127,11 +127,13 @@ impl Session {
         // a scan that was folded away reports nothing, and an empty answer would not tell why
         for table in explain_files::unread(&plan, &optimized)? {
             if let Some(table) = table.downcast_ref::<LakeTable>() {
-                table.report_unread(&run.state, explain_files::UNREAD).await?;
+                table.report_unread(&run.state).await?;
             }
         }
-        let batch = explain_files::rows(&run.statement.log().reports(), run.statement.zone())?;
-        Ok(rows(batch, &run))
+        let reports = run.statement.log().reports();
+        let rules = reports.iter().flat_map(|report| report.decisions.iter().map(|one| one.rule.clone())).collect();
+        let batch = explain_files::rows(&reports, run.statement.zone())?;
+        Ok(StatementResult { rules, ..rows(batch, &run) })
     }
 
     async fn show_tables(&self, database: Option<ObjectName>, like: Option<&str>) -> Result<RecordBatch> {

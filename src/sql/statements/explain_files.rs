@@ -63,7 +63,7 @@ pub(crate) fn rows(reports: &[ScanReport], zone: &SessionZone) -> Result<RecordB
                 Cell::opt_long(decision.snapshot.map(|id| id.0)),
                 Cell::text(&decision.file),
                 Cell::Bool(decision.kept),
-                Cell::text(&decision.rule),
+                Cell::text(decision.rule.to_string()),
                 Cell::text(partition_text(&report.pin, &decision.partition, &zone)?),
                 Cell::Int(decision.bucket.0),
                 Cell::Int(decision.total_buckets),
@@ -84,10 +84,6 @@ pub(crate) fn rows(reports: &[ScanReport], zone: &SessionZone) -> Result<RecordB
     }
     cells::batch(&schema(), &rows)
 }
-
-/// Why no file of a table is read whose scan the optimizer took out.
-pub(crate) const UNREAD: &str =
-    "the query needs no row of this table: its conditions exclude each other, or it asks for no row";
 
 /// The tables of a query that its optimized plan no longer reads, each once.
 pub(crate) fn unread(plan: &LogicalPlan, optimized: &LogicalPlan) -> Result<Vec<Arc<dyn TableProvider>>> {
