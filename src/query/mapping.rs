@@ -1,10 +1,9 @@
 //! Which Parquet files DataFusion's own source may read: those whose columns it finds by name and type, after a
 //! renaming by field id.
 //!
-//! A NOT NULL column whose file holds nulls is an error as soon as the column is read. What nobody can tell is `IS NULL`
-//! on such a column: DataFusion takes it for FALSE by the table's schema and drops the scan before a provider is asked,
-//! so that no file and no manifest is looked at. Only a schema that calls every column nullable would change that, and
-//! would take NOT NULL from whoever asks for the table's columns.
+//! A column that every schema calls NOT NULL and whose file holds nulls is an error as soon as the column is read. What
+//! nobody can tell is `IS NULL` on such a column: DataFusion takes it for FALSE by the table's schema and drops the scan
+//! before a provider is asked, so that no file and no manifest is looked at.
 
 use std::collections::BTreeMap;
 use std::fmt;

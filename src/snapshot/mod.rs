@@ -7,6 +7,7 @@
 //! - `pin`: a table fixed at one snapshot and its schema
 //! - `fingerprint`: what tells a snapshot from another one of the same number
 //! - `columns`: why a column is not there
+//! - `nullability`: which columns may hold NULL, whatever the newest schema says
 //! - `renamed`: options that name columns, told in the names of an older schema
 //! - `timestamp`: points in time as users write them
 //! - `zone`: the session's time zone
@@ -16,6 +17,7 @@ mod columns;
 mod documents;
 mod fingerprint;
 pub mod nearest;
+mod nullability;
 mod options;
 mod pin;
 mod renamed;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::columns;
 use super::fingerprint::{Fingerprint, SnapshotFingerprint};
+use super::nullability::{kept_by_branch, kept_by_files};
 use super::options::{options_in_force, remove_positions, request_of};
 use super::renamed::options_then;
 use super::table::{Table, range_text};
@@ -25,8 +26,11 @@ pub struct Pin {
     pub table: Arc<Table>,
     /// The snapshot; None for a table without snapshots, which reads as empty.
     pub snapshot: Option<Arc<Snapshot>>,
-    /// Columns: the latest schema without time travel, else the snapshot's.
+    /// Columns: the latest schema without time travel, else the snapshot's; NOT NULL only where no file of the table
+    /// can hold NULL.
     pub schema: Arc<TableSchema>,
+    /// The same schema as it was declared, with every NOT NULL.
+    pub declared: Arc<TableSchema>,
     /// Options: those of the latest schema, overlaid with the caller's.
     pub options: Arc<CoreOptions>,
     /// What was asked for, options included; a quoted version is told apart.
@@ -120,6 +124,7 @@ impl Pin {
             Some(other) => Arc::clone(other),
             None => self.other_branch(option, &branch, dynamic_options, zone).await?,
         };
+        self.schema = kept_by_branch(&self.schema, &other.schema);
         if fallback {
             self.fallback = Some(other);
         } else {
@@ -159,12 +164,13 @@ impl Pin {
             };
         };
         let Chosen { snapshot, tag, mut notices, request } = chosen;
-        let schema = match &snapshot {
+        let declared = match &snapshot {
             Some(snapshot) if request.takes_snapshot_schema() && snapshot.schema_id != latest_schema.id => {
                 table.schema(snapshot.schema_id).await.map_err(|e| e.with_context("snapshot", snapshot.id))?
             }
             _ => Arc::clone(&latest_schema),
         };
+        let schema = read_schema(table, &declared, snapshot.as_deref()).await?;
         let options = options_of(&newest_options, &latest_schema, &schema)
             .map_err(|error| table.of_options(error, &latest_schema, dynamic_options))?;
         notices.extend(options.notices(&schema));
@@ -177,6 +183,7 @@ impl Pin {
             table: Arc::clone(table),
             snapshot,
             schema,
+            declared,
             options,
             request,
             fingerprint,
@@ -296,13 +303,18 @@ impl Pin {
         let newest = self.table.schema(self.latest_schema_id).await?;
         let options = options_of(&self.newest_options, &newest, schema)
             .map_err(|error| self.table.of_options(error, &newest, &BTreeMap::new()))?;
-        let schema = Arc::clone(schema);
-        Ok(Arc::new(Self { schema, options, notices: Vec::new(), ..Self::clone(self) }))
+        let declared = Arc::clone(schema);
+        let mut schema = read_schema(&self.table, &declared, self.snapshot.as_deref()).await?;
+        if let Some(other) = self.fallback.as_ref().or(self.primary.as_ref()) {
+            schema = kept_by_branch(&schema, &other.schema);
+        }
+        Ok(Arc::new(Self { schema, declared, options, notices: Vec::new(), ..Self::clone(self) }))
     }
 
     /// The same pin, completed by this state of its fallback or primary branch.
     pub fn completed_by(&self, other: &Arc<Self>) -> Arc<Self> {
         let mut pin = self.clone();
+        pin.schema = kept_by_branch(&pin.schema, &other.schema);
         for branch in [&mut pin.fallback, &mut pin.primary].into_iter().flatten() {
             *branch = Arc::clone(other);
         }
@@ -522,6 +534,16 @@ enum Tagged {
     Not {
         unread: Option<String>,
     },
+}
+
+/// A declared schema as the files of a snapshot keep it.
+async fn read_schema(
+    table: &Table,
+    declared: &Arc<TableSchema>,
+    snapshot: Option<&Snapshot>,
+) -> Result<Arc<TableSchema>> {
+    let newest = snapshot.map_or(declared.id, |snapshot| snapshot.schema_id.max(declared.id));
+    kept_by_files(table, declared, newest).await
 }
 
 /// The options, given in the names of the newest schema, for a read with `schema`.

@@ -12,6 +12,7 @@ mod hints;
 mod joined;
 mod lists;
 mod names;
+mod nulls;
 mod one_pin;
 mod pins;
 mod read_only;
@@ -55,6 +56,26 @@ fn three_snapshots() -> (TempDir, TableBuilder) {
     table.append(&[json!({"id": 2, "v": 21}), json!({"id": 3, "v": 30})]).unwrap();
     table.append(&[json!({"id": 1, "v": 10, "_ROW_KIND": "-D"})]).unwrap();
     (dir, table)
+}
+
+/// Makes branch `name` of a table what another table is now, under the data files of both.
+fn make_branch(of: &TableBuilder, from: &TableBuilder, name: &str) {
+    let mut folders = vec![from.root().to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let relative = path.strip_prefix(from.root()).unwrap();
+            let own = ["schema", "snapshot", "tag"].iter().any(|folder| relative.starts_with(folder));
+            let root = if own { of.root().join(format!("branch/branch-{name}")) } else { of.root().to_path_buf() };
+            let to = root.join(relative);
+            std::fs::create_dir_all(to.parent().unwrap()).unwrap();
+            std::fs::copy(&path, to).unwrap();
+        }
+    }
 }
 
 async fn session_of(dir: &TempDir) -> Session {

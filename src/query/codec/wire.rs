@@ -438,6 +438,7 @@ fn pin_from_wire(wire: &PinWire, stores: &[Arc<Storage>]) -> Result<Arc<Pin>> {
         fallback: other(&wire.fallback)?,
         primary: other(&wire.primary)?,
         latest_schema_id: schema.id,
+        declared: Arc::clone(&schema),
         newest_options: Arc::new(wire.options.clone()),
         schema,
     }))

@@ -353,3 +353,71 @@ async fn a_broken_tag_does_not_hide_that_a_pin_is_lost_or_held() {
     bed.tag("keep", &commit(1));
     pin.verify().await.unwrap();
 }
+
+#[tokio::test]
+async fn not_null_is_promised_where_every_schema_says_it() {
+    let with = |id: i64, columns: &[(i32, &str, &str)]| {
+        let fields: Vec<String> = columns
+            .iter()
+            .map(|(id, name, data_type)| format!(r#"{{"id":{id},"name":"{name}","type":"{data_type}"}}"#))
+            .collect();
+        schema(id, &[(9, "a")], &[]).replace(r#"{"id":9,"name":"a","type":"INT"}"#, &fields.join(","))
+    };
+    let nullable = |pin: &Pin| -> Vec<String> {
+        let fields = pin.schema.fields.iter().filter(|field| field.field_type.nullable);
+        fields.map(|field| field.name.clone()).collect()
+    };
+    let bed = Bed::with_snapshots(1, 1);
+    bed.write("schema/schema-0", &with(0, &[(0, "a", "INT NOT NULL"), (1, "b", "INT"), (2, "c", "INT NOT NULL")]));
+    let table = bed.table().await;
+    let pin = async |request| Pin::resolve(&table, request, &BTreeMap::new()).await.unwrap();
+    assert_eq!(nullable(&pin(PinRequest::Latest).await), ["b"]);
+    // renamed, made NOT NULL, another type, new
+    let changed =
+        [(0, "z", "INT NOT NULL"), (1, "b", "INT NOT NULL"), (2, "c", "BIGINT NOT NULL"), (3, "d", "INT NOT NULL")];
+    bed.write("schema/schema-1", &with(1, &changed));
+    let mut second = commit(2);
+    second.schema = 1;
+    bed.commit(&second);
+    let now = pin(PinRequest::Latest).await;
+    assert_eq!(nullable(&now), ["b", "c", "d"]);
+    assert!(now.declared.fields.iter().all(|field| !field.field_type.nullable));
+    assert_eq!(nullable(&pin(PinRequest::SnapshotId(1)).await), ["b"]);
+    // read with the older schema, the files of the newer one are there all the same
+    let back = now.with_schema(&table.schema(SchemaId(0)).await.unwrap()).await.unwrap();
+    assert_eq!(nullable(&back), ["b", "c"]);
+    // NOT NULL taken back and said again
+    for (id, text) in [(2, "INT"), (3, "INT NOT NULL")] {
+        bed.write(&format!("schema/schema-{id}"), &with(id, &[(0, "z", text)]));
+    }
+    assert_eq!(nullable(&pin(PinRequest::Latest).await), ["z"]);
+    // what cannot be looked at promises nothing
+    bed.write("schema/schema-2", "{");
+    assert_eq!(nullable(&pin(PinRequest::Latest).await), ["z"]);
+    bed.remove("schema/schema-0");
+    bed.write("schema/schema-2", &with(2, &[(0, "z", "INT NOT NULL")]));
+    assert_eq!(nullable(&pin(PinRequest::Latest).await), ["z"]);
+}
+
+#[tokio::test]
+async fn older_schemas_are_read_only_for_a_promise_and_once() {
+    let bed = Bed::with_snapshots(1, 1);
+    let gets = async |table: &Arc<Table>| {
+        let before = table.storage().counts();
+        Pin::resolve(table, PinRequest::Latest, &BTreeMap::new()).await.unwrap();
+        (table.storage().counts() - before).gets
+    };
+    let promising = |id| schema(id, &[(0, "a")], &[]).replace("\"INT\"", "\"INT NOT NULL\"");
+    bed.write("schema/schema-0", &promising(0));
+    let first = gets(&bed.table().await).await;
+    for id in 1..4 {
+        bed.write(&format!("schema/schema-{id}"), &schema(id, &[(0, "a")], &[]));
+    }
+    assert_eq!(gets(&bed.table().await).await, first, "nothing is promised");
+    bed.write("schema/schema-4", &promising(4).replace("\"primaryKeys\":[]", "\"primaryKeys\":[\"a\"]"));
+    assert_eq!(gets(&bed.table().await).await, first, "a key is NOT NULL from the first schema on");
+    bed.write("schema/schema-5", &promising(5));
+    let table = bed.table().await;
+    assert_eq!(gets(&table).await, first + 5);
+    assert!(gets(&table).await < first, "they are known");
+}

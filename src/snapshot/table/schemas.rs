@@ -51,6 +51,14 @@ impl Table {
         Ok(self.list_schemas().await?.iter().map(|file| SchemaId(file.number)).collect())
     }
 
+    /// Schema numbers up to `last`, ascending, of the table as last listed.
+    pub(in crate::snapshot) fn listed_schemas(&self, last: SchemaId) -> Vec<SchemaId> {
+        let mut ids: Vec<SchemaId> = self.schema_files.lock().keys().copied().map(SchemaId).collect();
+        ids.retain(|id| *id <= last);
+        ids.sort_unstable();
+        ids
+    }
+
     async fn list_schemas(&self) -> Result<Vec<Numbered>> {
         let files = list_numbered(&self.storage, &self.branch_root.join("schema")?, "schema-").await?;
         *self.schema_files.lock() = files.iter().map(|file| (file.number, file.clone())).collect();

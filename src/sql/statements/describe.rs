@@ -26,7 +26,8 @@ pub(crate) fn columns(provider: &Arc<dyn TableProvider>) -> Result<RecordBatch> 
         .fields()
         .iter()
         .map(|column| {
-            let field = lake.and_then(|pin| pin.schema.fields.iter().find(|f| f.name == *column.name()));
+            let field = lake.and_then(|pin| pin.declared.fields.iter().find(|f| f.name == *column.name()));
+            let is_nullable = field.map_or(column.is_nullable(), |field| field.field_type.nullable);
             let mut keys = Vec::new();
             if let Some(pin) = lake {
                 if pin.schema.primary_keys.contains(column.name()) {
@@ -43,7 +44,7 @@ pub(crate) fn columns(provider: &Arc<dyn TableProvider>) -> Result<RecordBatch> 
                     Some(field) => Cell::text(text(&field.field_type).trim_end_matches(" NOT NULL")),
                     None => Cell::text(column.data_type().to_string()),
                 },
-                Cell::text(if column.is_nullable() { "YES" } else { "NO" }),
+                Cell::text(if is_nullable { "YES" } else { "NO" }),
                 if keys.is_empty() { Cell::Null } else { Cell::text(keys.join(", ")) },
                 Cell::opt_text(field.and_then(|f| f.description.as_deref())),
             ]
@@ -70,11 +71,10 @@ fn quoted(name: &str) -> String {
 /// The statement that would make the pinned table.
 pub(crate) fn create_table(pin: &Pin) -> Result<RecordBatch> {
     let schema = cells::schema(&[("table_name", Kind::Text, true), ("create_statement", Kind::Text, true)]);
-    let ident = pin.table.ident();
+    let (ident, declared) = (pin.table.ident(), &pin.declared);
     let string = |value: &str| format!("'{}'", value.replace('\'', "''"));
     let names = |all: &[String]| all.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", ");
-    let mut lines: Vec<String> = pin
-        .schema
+    let mut lines: Vec<String> = declared
         .fields
         .iter()
         .map(|field| {
@@ -82,20 +82,20 @@ pub(crate) fn create_table(pin: &Pin) -> Result<RecordBatch> {
             format!("  {} {}{comment}", quoted(&field.name), text(&field.field_type))
         })
         .collect();
-    if pin.schema.is_primary_key_table() {
-        lines.push(format!("  PRIMARY KEY ({}) NOT ENFORCED", names(&pin.schema.primary_keys)));
+    if declared.is_primary_key_table() {
+        lines.push(format!("  PRIMARY KEY ({}) NOT ENFORCED", names(&declared.primary_keys)));
     }
     let mut statement =
         format!("CREATE TABLE {}.{} (\n{}\n)", quoted(&ident.database), quoted(&ident.table), lines.join(",\n"));
-    if let Some(comment) = &pin.schema.comment {
+    if let Some(comment) = &declared.comment {
         statement.push_str(&format!("\nCOMMENT {}", string(comment)));
     }
-    if !pin.schema.partition_keys.is_empty() {
-        statement.push_str(&format!("\nPARTITIONED BY ({})", names(&pin.schema.partition_keys)));
+    if !declared.partition_keys.is_empty() {
+        statement.push_str(&format!("\nPARTITIONED BY ({})", names(&declared.partition_keys)));
     }
-    if !pin.schema.options.is_empty() {
+    if !declared.options.is_empty() {
         let options: Vec<String> =
-            pin.schema.options.iter().map(|(k, v)| format!("  {} = {}", string(k), string(v))).collect();
+            declared.options.iter().map(|(k, v)| format!("  {} = {}", string(k), string(v))).collect();
         statement.push_str(&format!("\nWITH (\n{}\n)", options.join(",\n")));
     }
     cells::batch(&schema, &[vec![Cell::text(pin.table.name()), Cell::text(statement)]])

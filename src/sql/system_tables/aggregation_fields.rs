@@ -21,7 +21,7 @@ pub(super) fn schema() -> SchemaRef {
 pub(super) async fn rows(source: Source) -> Result<RecordBatch> {
     let pin = source.pin()?;
     let mut rows = Vec::new();
-    for field in &pin.schema.fields {
+    for field in &pin.declared.fields {
         // the options in force, columns by their names in the pinned schema
         let of_field = |key: &str| {
             let rest = key.strip_prefix("fields.")?.strip_prefix(field.name.as_str())?.strip_prefix('.')?;

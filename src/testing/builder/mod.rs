@@ -198,8 +198,13 @@ impl TableBuilder {
                 }
             }
             SchemaChange::Retype(name, text) => {
+                let mut id = schema.highest_field_id + 1;
                 let field = schema.fields.iter_mut().find(|f| f.name == *name).ok_or_else(|| unknown(name))?;
-                field.field_type = FieldType::parse(text)?;
+                let mut field_type = FieldType::parse(text)?;
+                number_nested(&mut field_type, &mut id);
+                keep_nested(&mut field_type, &field.field_type);
+                field.field_type = field_type;
+                schema.highest_field_id = id - 1;
             }
             SchemaChange::Set(key, value) => {
                 schema.options.insert((*key).to_string(), (*value).to_string());
@@ -266,6 +271,24 @@ fn number_nested(field_type: &mut FieldType, next: &mut i32) {
         DataType::Map(key, value) => {
             number_nested(key, next);
             number_nested(value, next);
+        }
+        _ => {}
+    }
+}
+
+/// Gives fields of nested rows the ids of those that had their names before.
+fn keep_nested(field_type: &mut FieldType, before: &FieldType) {
+    match (&mut field_type.data_type, &before.data_type) {
+        (DataType::Row(fields), DataType::Row(old)) => {
+            for field in fields {
+                if let Some(old) = old.iter().find(|old| old.name == field.name) {
+                    field.id = old.id;
+                    keep_nested(&mut field.field_type, &old.field_type);
+                }
+            }
+        }
+        (DataType::Array(item), DataType::Array(old)) | (DataType::Map(_, item), DataType::Map(_, old)) => {
+            keep_nested(item, old);
         }
         _ => {}
     }
