@@ -55,22 +55,12 @@ impl Pins {
     }
 }
 
-impl TablePins {
-    /// The branch that completes a pin is read at the snapshot at which the statement reads it by its own name.
-    fn share_branch(&mut self, pin: Arc<Pin>, state: &State) -> Arc<Pin> {
-        let Some(branch) = pin.fallback.as_ref().or(pin.primary.as_ref()) else { return pin };
-        if state.request != PinRequest::Latest || !state.options.is_empty() {
-            return pin;
-        }
-        let own = State { table: branch.table.ident().clone(), ..state.clone() };
-        match self.by_state.get(&own) {
-            Some(known) => pin.completed_by(known),
-            None => {
-                self.by_state.insert(own, Arc::clone(branch));
-                pin
-            }
-        }
-    }
+/// Whether pins of the session count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Held {
+    Count,
+    /// The table is being pinned.
+    PassedBy,
 }
 
 impl Statement {
@@ -113,10 +103,10 @@ impl Statement {
         if let Some(known) = pins.by_reference.get(&key) {
             return Ok(known.clone());
         }
-        let held = self.settings.pins.read().get(table.ident()).cloned().filter(|_| !selection.chooses());
+        let held = self.held_by_session(table.ident()).filter(|_| !selection.chooses());
         let used = match held {
-            Some(held) => self.held(held, table.ident(), selection).await?,
-            None => self.choose(&mut pins, table, selection).await?,
+            Some(held) => self.held(&mut pins, held, table.ident(), selection).await?,
+            None => self.choose(&mut pins, table, selection, Held::Count).await?,
         };
         pins.by_reference.insert(key, used.clone());
         Ok(used)
@@ -125,8 +115,38 @@ impl Statement {
     /// The pin that a selection means, past the pin that the session holds.
     pub(crate) async fn pin_anew(&self, table: &Arc<Table>, selection: &Selection) -> Result<Arc<Pin>> {
         let mut pins = self.pins.of(table.ident()).await;
-        let used = self.choose(&mut pins, table, selection).await?;
+        let used = self.choose(&mut pins, table, selection, Held::PassedBy).await?;
         Ok(self.put_to_use(used))
+    }
+
+    /// The pin by which the session holds a table: its own, or as the branch that completes another one.
+    fn held_by_session(&self, ident: &TableIdent) -> Option<SessionPin> {
+        let pins = self.settings.pins.read();
+        let completing = |held: &SessionPin| {
+            let branch = completion(&held.pin).filter(|branch| branch.table.ident() == ident)?;
+            Some(SessionPin { pin: Arc::clone(branch), said: held.said.clone(), options: BTreeMap::new() })
+        };
+        pins.get(ident).cloned().or_else(|| pins.values().find_map(completing))
+    }
+
+    /// The branch that completes a pin is read at the snapshot at which the statement reads it by its own name.
+    async fn share_branch(&self, pins: &mut TablePins, pin: Arc<Pin>, held: Held) -> Result<Arc<Pin>> {
+        let Some(branch) = completion(&pin) else { return Ok(pin) };
+        let ident = branch.table.ident();
+        if held == Held::Count
+            && let Some(held) = self.held_by_session(ident)
+        {
+            held.pin.verify().await?;
+            return Ok(pin.completed_by(&held.pin));
+        }
+        let own = State { table: ident.clone(), request: PinRequest::Latest, options: BTreeMap::new() };
+        match pins.by_state.get(&own) {
+            Some(known) => Ok(pin.completed_by(known)),
+            None => {
+                pins.by_state.insert(own, Arc::clone(branch));
+                Ok(pin)
+            }
+        }
     }
 
     fn put_to_use(&self, used: Used) -> Arc<Pin> {
@@ -149,23 +169,41 @@ impl Statement {
                 && other.pin.table.ident() == used.pin.table.ident()
                 && other.changes == used.changes
         };
-        if !all.iter().any(same) {
-            all.push(used);
+        let alone = |pin: &Pin| pin.fallback.is_none() && pin.primary.is_none();
+        match all.iter_mut().find(|other| same(other)) {
+            None => all.push(used),
+            // the branch beside it was read as well
+            Some(known) if alone(&known.pin) => known.pin = used.pin,
+            Some(_) => {}
         }
     }
 
     /// The session's pin, under the options of the reference.
-    async fn held(&self, held: SessionPin, ident: &TableIdent, selection: &Selection) -> Result<Used> {
+    async fn held(
+        &self,
+        pins: &mut TablePins,
+        held: SessionPin,
+        ident: &TableIdent,
+        selection: &Selection,
+    ) -> Result<Used> {
         held.pin.verify().await?;
         // those in force now, not when it was pinned
         let mut options = self.settings.options_for(&ident.database, &ident.table);
         drop_choices(&mut options);
         options.extend(held.options);
         options.extend(self.given(selection));
-        Ok(Used { pin: held.pin.with_options(&options, &self.zone).await?, session: true, changes: None })
+        let pin = held.pin.with_options(&options, &self.zone).await?;
+        let pin = self.share_branch(pins, pin, Held::Count).await?;
+        Ok(Used { pin, session: true, changes: None })
     }
 
-    async fn choose(&self, pins: &mut TablePins, table: &Arc<Table>, selection: &Selection) -> Result<Used> {
+    async fn choose(
+        &self,
+        pins: &mut TablePins,
+        table: &Arc<Table>,
+        selection: &Selection,
+        held: Held,
+    ) -> Result<Used> {
         let ident = table.ident();
         let mut options = self.settings.options_for(&ident.database, &ident.table);
         if selection.chooses() {
@@ -181,15 +219,15 @@ impl Statement {
             request = said;
         }
         let state = State { table: ident.clone(), request, options: choices(&options) };
-        let pin = match pins.by_state.get(&state) {
+        let known = pins.by_state.get(&state).cloned();
+        let pin = match &known {
             Some(known) => known.with_options(&options, &self.zone).await?,
-            None => {
-                let pin = Pin::resolve_in(table, state.request.clone(), &options, &self.zone).await?;
-                let pin = pins.share_branch(pin, &state);
-                pins.by_state.insert(state, Arc::clone(&pin));
-                pin
-            }
+            None => Pin::resolve_in(table, state.request.clone(), &options, &self.zone).await?,
         };
+        let pin = self.share_branch(pins, pin, held).await?;
+        if known.is_none() {
+            pins.by_state.insert(state, Arc::clone(&pin));
+        }
         Ok(Used { pin, session, changes: None })
     }
 
@@ -231,6 +269,11 @@ impl Statement {
         }
         Ok(None)
     }
+}
+
+/// The branch that completes what is read of a table as it is now. One beside an older state is as old as that.
+fn completion(pin: &Pin) -> Option<&Arc<Pin>> {
+    pin.fallback.as_ref().or(pin.primary.as_ref()).filter(|_| pin.request == PinRequest::Latest)
 }
 
 #[cfg(test)]

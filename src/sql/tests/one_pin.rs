@@ -216,6 +216,73 @@ async fn a_branch_that_fills_partitions_is_the_one_read_by_name() {
     }
 }
 
+/// The snapshots at which a statement reads branch `b` of `pay.t`: by its name, and as what fills partitions.
+async fn branch_snapshots(session: &Session, sql: &str) -> Vec<String> {
+    let (_, pins) = all(session.run_one(sql).await.unwrap_or_else(|e| panic!("{sql}: {e:?}"))).await;
+    let ids = pins.iter().flat_map(|pin| pin.text.split("pay.t$branch_b @ snapshot ").skip(1));
+    ids.map(|rest| rest.split(',').next().unwrap().to_string()).collect()
+}
+
+#[tokio::test]
+async fn a_branch_is_read_at_one_snapshot_whoever_chose_it() {
+    let spec = TableSpec::new(&[("p", "STRING NOT NULL"), ("id", "INT NOT NULL")])
+        .partitioned_by(&["p"])
+        .primary_key(&["p", "id"])
+        .option("bucket", "1");
+    let dir = tempfile::tempdir().unwrap();
+    let mut main = TableBuilder::create(dir.path(), "pay", "t", &spec).unwrap();
+    main.append(&[json!({"p": "main", "id": 1})]).unwrap();
+    let mut other = TableBuilder::create(dir.path(), "pay", "other", &spec).unwrap();
+    let mut commit = || {
+        other.append(&[json!({"p": "b", "id": other.live_files().unwrap().len()})]).unwrap();
+        make_branch(&main, &other, "b");
+    };
+    commit();
+    commit();
+    let session = session_of(&dir).await;
+    let by_name = "SELECT count(*) FROM t$branch_b WHERE p = 'b'";
+    let filled = "SELECT count(*) FROM t /*+ OPTIONS('scan.fallback-branch'='b') */ WHERE p = 'b'";
+    let both = [format!("SELECT ({by_name}) a, ({filled}) b"), format!("SELECT ({filled}) a, ({by_name}) b")];
+    // the session pins the branch
+    rows(&session, "PIN TABLE t$branch_b AT (VERSION => 1)").await;
+    for sql in &both {
+        assert_eq!(rows(&session, sql).await, ["1,1"], "{sql}");
+        assert_eq!(branch_snapshots(&session, sql).await, ["1", "1"], "{sql}");
+    }
+    // and the table too, whose own pin knows nothing of the branch
+    rows(&session, "PIN TABLE t").await;
+    for sql in &both {
+        assert_eq!(rows(&session, sql).await, ["1,1"], "{sql}");
+    }
+    // the session pins the table as it is filled
+    rows(&session, "UNPIN ALL").await;
+    rows(&session, "PIN TABLE t /*+ OPTIONS('scan.fallback-branch'='b') */").await;
+    commit();
+    for sql in &both {
+        assert_eq!(rows(&session, sql).await, ["2,2"], "{sql}");
+    }
+    // pinned again it is as it is now
+    rows(&session, "PIN TABLE t /*+ OPTIONS('scan.fallback-branch'='b') */").await;
+    assert_eq!(rows(&session, &both[0]).await, ["3,3"]);
+}
+
+#[tokio::test]
+async fn a_branch_that_an_option_adds_is_the_one_read_by_name() {
+    let (dir, table) = three_snapshots();
+    let url = dir.path().to_str().unwrap();
+    std::fs::create_dir_all(table.root().join("branch/branch-b")).unwrap();
+    follow(&table);
+    let catalog = FilesystemCatalog::open(url, &BTreeMap::new()).await.unwrap();
+    let busy = Busy { catalog, table: Mutex::new(table), commits: AtomicUsize::new(0) };
+    let warehouse = Warehouse::over(url, Arc::new(busy));
+    let session = Session::new(&warehouse, SessionConfig::default()).await.unwrap();
+    let filled = "t /*+ OPTIONS('scan.fallback-branch'='b') */";
+    for tables in [format!("t, {filled} a, t$branch_b"), format!("t, t$branch_b, {filled} a")] {
+        let ids = branch_snapshots(&session, &format!("SELECT 1 FROM {tables}")).await;
+        assert!(ids.len() == 2 && ids[0] == ids[1], "{tables}: {ids:?}");
+    }
+}
+
 #[tokio::test]
 async fn now_is_one_moment_in_a_statement() {
     let (dir, _table) = three_snapshots();
