@@ -363,7 +363,7 @@ async fn not_null_is_promised_where_every_schema_says_it() {
             .collect();
         schema(id, &[(9, "a")], &[]).replace(r#"{"id":9,"name":"a","type":"INT"}"#, &fields.join(","))
     };
-    let nullable = |pin: &Pin| -> Vec<String> {
+    let nullable = |pin: &Arc<Pin>| -> Vec<String> {
         let fields = pin.schema.fields.iter().filter(|field| field.field_type.nullable);
         fields.map(|field| field.name.clone()).collect()
     };
