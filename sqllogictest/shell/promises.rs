@@ -75,14 +75,20 @@ fn suites_name_what_they_cannot_read() -> Result<Outcome, String> {
         ("c.txt", b"statement ok\nselect 'caf\xe9'\n"),
         ("d.slt", b"include d.slt\n"),
         ("e.slt", good),
+        ("g.slt", "\u{feff}query I\nselect 1\n----\n1\n".as_bytes()),
     ])?;
     std::fs::create_dir(home.path().join("f.slt.d")).map_err(|e| e.to_string())?;
     let demo = crate::suites::demo()?.display().to_string();
     for complete in [&[][..], &["--complete"][..]] {
         let (code, out, told) = run(home.path(), &[&["-w", &demo, "test", "."], complete].concat())?;
         let report = || format!("{complete:?} {code:?}\n{out}\n{told}");
-        ensure(code == Some(1) && out.contains("1 passed, 3 failed"), report)?;
-        for expected in ["not UTF-8 (file: ./a.slt, line: 2)", "not UTF-8 (file: c.txt, line: 2)", "includes itself"] {
+        ensure(code == Some(1) && out.contains("1 passed, 4 failed"), report)?;
+        for expected in [
+            "not UTF-8 (file: ./a.slt, line: 2)",
+            "not UTF-8 (file: c.txt, line: 2)",
+            "includes itself",
+            "byte order mark (file: ./g.slt)",
+        ] {
             ensure(out.contains(expected), report)?;
         }
         let kept = std::fs::read(home.path().join("e.slt")).map_err(|e| e.to_string())?;

@@ -409,7 +409,11 @@ async fn test(common: &Common, suites: &super::args::Suites) -> Result<u8> {
     }
     let failed = run_files(&files, &options, suites.jobs, |report| {
         let text = if report.failures.is_empty() {
-            format!("ok      {} ({} records)\n", report.path.display(), report.records)
+            let told = match (report.records, report.skipped) {
+                (run, 0) => format!("{run} records"),
+                (run, skipped) => format!("{run} run, {skipped} skipped"),
+            };
+            format!("ok      {} ({told})\n", report.path.display())
         } else {
             format!("FAILED  {}\n{}\n\n", report.path.display(), report.failures.join("\n\n"))
         };

@@ -1,10 +1,11 @@
 //! `lakepin test --complete`: what was answered, written into the file. A record stays what it is: one that should answer
-//! and fails, or the other way round, is left for somebody to look at.
+//! and fails, or the other way round, is left for somebody to look at. No record is lost.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use sqllogictest::{
-    Injected, QueryExpect, Record, RecordOutput, StatementExpect, default_normalizer, default_validator,
+    ExpectedError, Injected, QueryExpect, Record, RecordOutput, StatementExpect, default_normalizer, default_validator,
     strict_column_validator, update_record_with_output,
 };
 
@@ -68,20 +69,45 @@ fn updated(record: Record<Letter>, output: &RecordOutput<Letter>, left: &mut Vec
     let found =
         update_record_with_output(&record, output, " ", default_validator, default_normalizer, strict_column_validator);
     let Some(found) = found else { return record };
-    let (Some(was), Some(is)) = (kind(&record), kind(&found)) else { return found };
-    if was == is {
-        return found;
-    }
-    let place = match &record {
-        Record::Statement { loc, .. } | Record::Query { loc, .. } => loc.to_string(),
-        _ => String::new(),
-    };
     let why = match output {
-        RecordOutput::Statement { error: Some(e), .. } | RecordOutput::Query { error: Some(e), .. } => format!(": {e}"),
+        RecordOutput::Statement { error: Some(e), .. }
+        | RecordOutput::Query { error: Some(e), .. }
+        | RecordOutput::System { error: Some(e), .. } => format!(": {e}"),
         _ => String::new(),
     };
-    left.push(format!("{place}: {was} would become {is}{why}"));
+    let told = match (kind(&record), kind(&found)) {
+        (Some(was), Some(is)) if was != is => format!("{was} would become {is}{why}"),
+        // what it wrote before is kept
+        (None, _) if !why.is_empty() => format!("the command fails{why}"),
+        _ => match lost(&record, &found) {
+            Some(line) => format!("the record `{line}` under its ---- would be lost; put an empty line before it"),
+            None => return found,
+        },
+    };
+    let place = match &record {
+        Record::Statement { loc, .. } | Record::Query { loc, .. } | Record::System { loc, .. } => loc.to_string(),
+        _ => String::new(),
+    };
+    left.push(format!("{place}: {told}"));
     record
+}
+
+/// A line that begins a record, among what was expected and no longer is.
+fn lost(record: &Record<Letter>, found: &Record<Letter>) -> Option<String> {
+    let after: BTreeSet<String> = expected(found).into_iter().collect();
+    expected(record).into_iter().find(|line| parse::begins_record(line) && !after.contains(line))
+}
+
+/// The lines under `----`.
+fn expected(record: &Record<Letter>) -> Vec<String> {
+    let lines = |text: &str| text.lines().map(str::to_string).collect();
+    match record {
+        Record::Statement { expected: StatementExpect::Error(ExpectedError::Multiline(text)), .. }
+        | Record::Query { expected: QueryExpect::Error(ExpectedError::Multiline(text)), .. }
+        | Record::System { stdout: Some(text), .. } => lines(text),
+        Record::Query { expected: QueryExpect::Results { results, .. }, .. } => results.clone(),
+        _ => Vec::new(),
+    }
 }
 
 /// What a record expects, as it begins.

@@ -11,7 +11,8 @@ use futures::TryStreamExt;
 use sqllogictest::{AsyncDB, DBOutput};
 
 use super::Options;
-use super::value::{Letter, letters, rows};
+use super::place::Places;
+use super::value::{Letter, letters, plan_rows, rows};
 use crate::error::{Error, Result};
 use crate::shell::commands::{pin_statement, unpin_statements, words};
 use crate::shell::execute::{Clock, lost_task};
@@ -24,41 +25,55 @@ pub struct Engine {
     options: Options,
     session: Option<Arc<Session>>,
     workers: Option<Workers>,
+    /// The warehouses so far.
+    places: Places,
 }
 
-/// An error as suites match it: code, message, facts and hint on one line.
+/// An error as suites match it: code, message, facts and hint on one line, `WAREHOUSE` for where the warehouse lies.
 #[derive(Debug)]
-pub struct EngineError(Error);
+pub struct EngineError(String);
+
+impl EngineError {
+    fn new(error: &Error, places: &Places) -> Self {
+        Self(format!("error[{}]: {}", error.code(), places.hidden(&error.to_string().replace('\n', "\\n"))))
+    }
+}
 
 impl fmt::Display for EngineError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "error[{}]: {}", self.0.code(), self.0.to_string().replace('\n', "\\n"))
+        f.write_str(&self.0)
     }
 }
 
 impl std::error::Error for EngineError {}
 
-impl From<Error> for EngineError {
-    fn from(error: Error) -> Self {
-        Self(error)
-    }
-}
-
 impl Engine {
     /// A connection; the session begins with the first statement.
     pub fn new(options: Options) -> Self {
-        Self { options, session: None, workers: None }
+        let mut places = Places::default();
+        if let Some(warehouse) = &options.warehouse {
+            places.add(warehouse.url());
+        }
+        Self { options, session: None, workers: None, places }
     }
 
-    /// The text with every `${NAME}` replaced.
+    /// The text with every `${NAME}` replaced; `\${` stands for `${`.
     fn substituted(&self, sql: &str) -> Result<String> {
         let mut out = String::with_capacity(sql.len());
         let mut rest = sql;
         while let Some(at) = rest.find("${") {
             let (before, after) = rest.split_at(at);
+            if let Some(before) = before.strip_suffix('\\') {
+                out.push_str(before);
+                out.push_str("${");
+                rest = after.get(2..).unwrap_or_default();
+                continue;
+            }
             out.push_str(before);
             let Some(end) = after.find('}') else {
-                return Err(Error::invalid("${ has no }").with_code("UnknownVariable"));
+                return Err(Error::invalid("${ has no }")
+                    .with_code("UnknownVariable")
+                    .with_hint("close the name of the variable, or write \\${ for the two letters"));
             };
             let name = after.get(2..end).unwrap_or_default();
             let value = match (self.options.variables.get(name), name) {
@@ -91,11 +106,14 @@ impl Engine {
         if let Some(url) = sql.strip_prefix("\\connect ") {
             let (url, options) = (url.trim().to_string(), self.options.store_options.clone());
             let config = self.options.session.clone();
+            self.places.add(&url);
             let opened = async move {
                 let warehouse = Warehouse::open(&url, &options).await?;
                 Session::new(&warehouse, config).await
             };
-            self.session = Some(Arc::new(self.timed(opened).await?));
+            let session = self.timed(opened).await?;
+            self.places.add(session.warehouse().url());
+            self.session = Some(Arc::new(session));
             return Ok(DBOutput::StatementComplete(0));
         }
         if self.session.is_none() {
@@ -111,7 +129,8 @@ impl Engine {
             Some(statements) => statements,
             None => sql.to_string(),
         };
-        self.timed(async move { answer(&session, &sql).await }).await
+        let places = self.places.clone();
+        self.timed(async move { answer(&session, &sql, &places).await }).await
     }
 
     /// Waits for work as long as a record may take.
@@ -153,24 +172,20 @@ fn pinning(text: &str) -> Result<Option<String>> {
     }
 }
 
+/// What answers `EXPLAIN`.
+const PLANS: [&str; 2] = ["ExplainExec", "AnalyzeExec"];
+
 /// The answer to the last statement of a text.
-async fn answer(session: &Session, sql: &str) -> Result<DBOutput<Letter>> {
+async fn answer(session: &Session, sql: &str, places: &Places) -> Result<DBOutput<Letter>> {
     let mut last = DBOutput::StatementComplete(0);
     for result in session.run(sql).await? {
         last = match result.kind {
             StatementKind::Done(_) => DBOutput::StatementComplete(0),
             StatementKind::Rows => {
+                let plans = result.plan.as_ref().is_some_and(|plan| PLANS.contains(&plan.name()));
                 let schema = result.schema;
                 let batches: Vec<RecordBatch> = result.stream.try_collect().await?;
-                let mut rows = rows(&schema, &batches)?;
-                // where the warehouse lies differs from machine to machine
-                let url = session.warehouse().url().trim_end_matches('/');
-                let inside = url.trim_start_matches("file://").trim_start_matches('/');
-                if inside.len() > 3 {
-                    for cell in rows.iter_mut().flatten().filter(|cell| cell.contains(inside)) {
-                        *cell = cell.replace(url, "WAREHOUSE").replace(inside, "WAREHOUSE");
-                    }
-                }
+                let rows = if plans { plan_rows(&batches, places)? } else { rows(&batches)? };
                 DBOutput::Rows { types: letters(&schema), rows }
             }
         };
@@ -184,7 +199,7 @@ impl AsyncDB for Engine {
     type ColumnType = Letter;
 
     async fn run(&mut self, sql: &str) -> Result<DBOutput<Letter>, EngineError> {
-        Ok(self.answer(sql).await?)
+        self.answer(sql).await.map_err(|error| EngineError::new(&error, &self.places))
     }
 
     async fn shutdown(&mut self) {

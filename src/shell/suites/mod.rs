@@ -2,11 +2,14 @@
 //!
 //! A record's text may hold `${NAME}`: variables of the command line, `WAREHOUSE`, then the environment. A statement
 //! `\connect URL` opens another warehouse for its connection; `\pin` and `\unpin` do what they do in the shell. Every
-//! connection is a session of its own. A text of blanks alone is written `(blank)`, an empty one `(empty)`.
+//! connection is a session of its own. A text of blanks alone is written `(blank)`, an empty one `(empty)`; `\${` stands
+//! for `${`. In plans and errors `WAREHOUSE` stands for where the warehouse lies; data is compared as it is, so a query
+//! of file paths says `replace(file_path, '${WAREHOUSE}', …)`.
 
 mod complete;
 mod engine;
 mod parse;
+mod place;
 mod value;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use futures::StreamExt;
-use sqllogictest::{Record, Runner, strict_column_validator};
+use sqllogictest::{Record, RecordOutput, Runner, strict_column_validator};
 
 pub use complete::{Completed, complete_file};
 pub use engine::{Engine, EngineError};
@@ -48,8 +51,10 @@ pub struct Options {
 pub struct FileReport {
     /// The file.
     pub path: PathBuf,
-    /// Statements and queries in it.
+    /// Statements and queries that ran.
     pub records: usize,
+    /// Those that did not: by their labels, or behind `halt`.
+    pub skipped: usize,
     /// What differs, each with line and difference.
     pub failures: Vec<String>,
 }
@@ -110,7 +115,7 @@ fn walk(folder: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
 
 /// Runs one file; goes on after a record that differs.
 pub async fn run_file(path: &Path, options: &Options) -> FileReport {
-    let mut report = FileReport { path: path.to_path_buf(), records: 0, failures: Vec::new() };
+    let mut report = FileReport { path: path.to_path_buf(), records: 0, skipped: 0, failures: Vec::new() };
     let records = match parse::records(path) {
         Ok(records) => records,
         Err(e) => {
@@ -121,20 +126,27 @@ pub async fn run_file(path: &Path, options: &Options) -> FileReport {
     let mut runner = runner(options);
     let mut halted = false;
     for record in records {
-        match record {
-            Record::Halt { .. } => {
-                halted = true;
-                break;
+        halted |= matches!(record, Record::Halt { .. });
+        let counts = matches!(record, Record::Statement { .. } | Record::Query { .. });
+        let skipped = if halted {
+            true
+        } else {
+            match runner.run_async(record).await {
+                Ok(output) => matches!(output, RecordOutput::Nothing),
+                Err(e) => {
+                    report.failures.push(e.to_string().trim_end().to_string());
+                    false
+                }
             }
-            Record::Statement { .. } | Record::Query { .. } => report.records += 1,
-            _ => {}
-        }
-        if let Err(e) = runner.run_async(record).await {
-            report.failures.push(e.to_string().trim_end().to_string());
+        };
+        match (counts, skipped) {
+            (true, true) => report.skipped += 1,
+            (true, false) => report.records += 1,
+            (false, _) => {}
         }
     }
     runner.shutdown_async().await;
-    if report.records == 0 && !halted && report.failures.is_empty() {
+    if report.records + report.skipped == 0 && !halted && report.failures.is_empty() {
         report.failures.push("the file holds no statement and no query".to_string());
     }
     report

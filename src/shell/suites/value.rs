@@ -6,6 +6,7 @@ use arrow::array::{Array, RecordBatch};
 use arrow::datatypes::{DataType, SchemaRef};
 use sqllogictest::ColumnType;
 
+use super::place::Places;
 use crate::error::{Error, Result};
 use crate::shell::render::value::{ISO, text};
 
@@ -74,31 +75,31 @@ pub fn letters(schema: &SchemaRef) -> Vec<Letter> {
     schema.fields().iter().map(|field| Letter::of(field.data_type())).collect()
 }
 
-/// Rows as words. Plans become a line a row, numbered as in DataFusion's suites.
-pub fn rows(schema: &SchemaRef, batches: &[RecordBatch]) -> Result<Vec<Vec<String>>> {
-    let names: Vec<&str> = schema.fields().iter().map(|f| f.name().as_str()).collect();
-    let plans = names == ["plan_type", "plan"];
+/// Rows as words.
+pub fn rows(batches: &[RecordBatch]) -> Result<Vec<Vec<String>>> {
+    let cells = cells(batches)?.into_iter();
+    Ok(cells.map(|row| row.into_iter().map(|cell| one_line(&cell)).collect()).collect())
+}
+
+/// Plans as words: a line a row, numbered as in DataFusion's suites.
+pub fn plan_rows(batches: &[RecordBatch], places: &Places) -> Result<Vec<Vec<String>>> {
     let mut rows = Vec::new();
-    for batch in batches {
-        for row in 0..batch.num_rows() {
-            let mut cells = Vec::new();
-            for column in batch.columns() {
-                cells.push(cell(column.as_ref(), row)?);
-            }
-            if !plans {
-                rows.push(cells.into_iter().map(|cell| one_line(&cell)).collect());
-                continue;
-            }
-            let mut cells = cells.into_iter();
-            rows.push(vec![cells.next().unwrap_or_default()]);
-            let plan = cells.next().unwrap_or_default();
-            for (i, line) in plan.trim_end().lines().enumerate() {
-                let depth = line.len() - line.trim_start().len();
-                rows.push(vec![format!("{:02}){}{}", i + 1, "-".repeat(depth), line.trim_start())]);
-            }
+    for row in cells(batches)? {
+        let mut cells = row.into_iter();
+        rows.push(vec![cells.next().unwrap_or_default()]);
+        let plan = cells.next().unwrap_or_default();
+        for (i, line) in plan.trim_end().lines().enumerate() {
+            let depth = line.len() - line.trim_start().len();
+            let line = places.hidden_in_plan(line.trim_start());
+            rows.push(vec![format!("{:02}){}{line}", i + 1, "-".repeat(depth))]);
         }
     }
     Ok(rows)
+}
+
+fn cells(batches: &[RecordBatch]) -> Result<Vec<Vec<String>>> {
+    let rows = batches.iter().flat_map(|batch| (0..batch.num_rows()).map(move |row| (batch, row)));
+    rows.map(|(batch, row)| batch.columns().iter().map(|column| cell(column.as_ref(), row)).collect()).collect()
 }
 
 fn one_line(cell: &str) -> String {
@@ -146,10 +147,7 @@ mod tests {
         let numbers: ArrayRef = Arc::new(Float64Array::from(vec![1.0, 0.1, 2.5, f64::NAN]));
         let batch = RecordBatch::try_from_iter([("n", names), ("f", numbers)]).unwrap();
         let schema = batch.schema();
-        assert_eq!(
-            rows(&schema, &[batch]).unwrap(),
-            [["a\\nb", "1"], ["(empty)", "0.1"], ["(blank)", "2.5"], ["NULL", "NaN"]]
-        );
+        assert_eq!(rows(&[batch]).unwrap(), [["a\\nb", "1"], ["(empty)", "0.1"], ["(blank)", "2.5"], ["NULL", "NaN"]]);
         assert_eq!(letters(&schema), [Letter::Text, Letter::Real]);
     }
 
@@ -158,7 +156,7 @@ mod tests {
         let types: ArrayRef = Arc::new(StringArray::from(vec!["logical_plan"]));
         let plans: ArrayRef = Arc::new(StringArray::from(vec!["Limit\n  Scan"]));
         let batch = RecordBatch::try_from_iter([("plan_type", types), ("plan", plans)]).unwrap();
-        let rows = rows(&batch.schema(), &[batch]).unwrap();
+        let rows = plan_rows(&[batch], &Places::default()).unwrap();
         assert_eq!(rows, [["logical_plan"], ["01)Limit"], ["02)--Scan"]]);
     }
 }
