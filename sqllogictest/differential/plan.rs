@@ -117,12 +117,12 @@ fn type_of(data_type: &str, suffix: &str) -> Value {
 fn functions(data_type: &str) -> (&'static [&'static str], &'static [&'static str]) {
     match data_type {
         "DOUBLE" => (&["sum", "product", "last_value", "last_non_null_value"], &["max", "min", "first_value"]),
-        // products of integers wrap around; taken back, zero could not be divided by
+        // no products of integers: 0.9 shows what is left of one that overflows, which is an error
         "INT" | "BIGINT" => (
             &["sum", "sum", "last_value", "last_non_null_value"],
-            &["max", "min", "first_value", "first_non_null_value", "product", "product"],
+            &["max", "min", "first_value", "first_non_null_value"],
         ),
-        "TINYINT" => (&["last_value", "last_non_null_value"], &["max", "min", "first_value", "product"]),
+        "TINYINT" => (&["last_value", "last_non_null_value"], &["max", "min", "first_value"]),
         "DECIMAL(4, 2)" => {
             (&["sum", "sum", "sum", "last_value"], &["max", "product", "first_value", "first_non_null_value"])
         }

@@ -105,8 +105,12 @@ impl Assembler {
         versions: usize,
         columns: &[Column<'_>],
         cells: &mut Vec<Cell>,
+        runs: &Runs,
     ) -> Result<Outcome> {
-        let outcome = self.engine.fold(records, columns, cells)?;
+        let outcome = self.engine.fold(records, columns, cells).map_err(|error| match records.first() {
+            Some(record) => error.with_context("key", runs.key_text(record.at)),
+            None => error,
+        })?;
         let (retract, outcome) = match outcome {
             Outcome::Nothing => (true, outcome),
             Outcome::Record(at) => match records.get(at) {
@@ -128,7 +132,7 @@ impl Assembler {
                     self.alone(batch, from, rows, runs, |record| chosen.push(record.at))?
                 }
                 Item::Key { records, versions } => {
-                    if let Outcome::Record(at) = self.fold(&records, versions, &[], &mut cells)? {
+                    if let Outcome::Record(at) = self.fold(&records, versions, &[], &mut cells, runs)? {
                         chosen.push(records[at].at);
                     }
                 }
@@ -156,7 +160,7 @@ impl Assembler {
                 Item::Alone { batch, from, rows } => {
                     self.alone(batch, from, rows, runs, |record| computed.push_record(&record))?;
                 }
-                Item::Key { records, versions } => match self.fold(&records, versions, &columns, &mut cells)? {
+                Item::Key { records, versions } => match self.fold(&records, versions, &columns, &mut cells, runs)? {
                     Outcome::Nothing => {}
                     Outcome::Record(at) => computed.push_record(&records[at]),
                     Outcome::Row { sequence, kind } => computed.push_row(&mut cells, sequence, kind as i8),

@@ -7,6 +7,7 @@ use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::buffer::ScalarBuffer;
 use arrow::datatypes::{DataType, Int8Type, Int64Type, SchemaRef};
 use arrow::record_batch::RecordBatch;
+use arrow::util::display::array_value_to_string;
 use futures::FutureExt;
 use futures::stream::{self, BoxStream, StreamExt};
 
@@ -19,6 +20,9 @@ use super::rules::MergeRules;
 use super::tree::{Head, RunInput};
 use crate::error::{Error, ErrorKind, Result};
 use crate::memory::MemoryBudget;
+
+/// Characters of a key in an error.
+const KEY_TEXT: usize = 200;
 
 /// First batches asked for at once.
 const OPEN_AT_ONCE: usize = 16;
@@ -171,6 +175,14 @@ impl Runs {
             level: run.level,
             place: number(held.run)?,
         })
+    }
+
+    /// The key of a row, for errors.
+    pub(super) fn key_text(&self, row: RowRef) -> String {
+        let batch = self.batch(row.batch);
+        let text = |at: &usize| array_value_to_string(batch.column(*at), row.row as usize).unwrap_or_default();
+        let parts: Vec<String> = self.layout.key.iter().map(text).collect();
+        parts.join(", ").chars().take(KEY_TEXT).collect()
     }
 
     /// Moves a run on; false when its batch is used up.
@@ -339,8 +351,14 @@ impl Drop for Runs {
 }
 
 fn disorder(row: usize) -> Error {
-    Error::corrupt(format!("keys of a sorted run do not increase at row {row} of a batch")).with_code("RunNotSorted")
+    Error::corrupt(format!("keys of a sorted run do not increase at row {row} of a batch"))
+        .with_code("RunNotSorted")
+        .with_hint(UNSORTED)
 }
+
+/// The way out of keys that do not increase.
+pub(super) const UNSORTED: &str = "a file is damaged, or its rows were written in another order: restore it, or read a \
+                                   snapshot or tag that does not need it";
 
 type Batches = BoxStream<'static, Result<RecordBatch>>;
 

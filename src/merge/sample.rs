@@ -6,6 +6,7 @@ use arrow::compute::{concat, take};
 
 use super::keys::{KeyEncoder, Keys};
 use super::range::{Key, KeyRange};
+use super::run::UNSORTED;
 use crate::error::{Error, Result};
 
 /// The keys of a file, or of a stretch of one, at some of its rows, its first and last among them.
@@ -211,7 +212,7 @@ impl KeySample {
 
 /// A file whose keys do not increase.
 pub(super) fn disorder(row: usize) -> Error {
-    Error::corrupt(format!("keys do not increase at row {row}")).with_code("RunNotSorted")
+    Error::corrupt(format!("keys do not increase at row {row}")).with_code("RunNotSorted").with_hint(UNSORTED)
 }
 
 /// Cuts the keys of some files into at most `parts` ranges that follow each other from the smallest key to the largest,

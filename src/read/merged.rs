@@ -25,6 +25,9 @@ use crate::scan::PlannedFile;
 /// Runs up to this number are decoded ahead, each in a task of its own.
 const RUNS_DECODED_AHEAD: usize = 16;
 
+/// Files of a run that an error names.
+const FILES_NAMED: usize = 3;
+
 /// The rows of a section, whole.
 pub fn merged(context: &Arc<ReadContext>, handle: &Arc<SectionHandle>) -> RowStream {
     match SectionMerge::new(context, handle, None) {
@@ -121,7 +124,7 @@ impl SectionMerge {
                     }
                     Some(Err(error)) => {
                         let slower = merge.pace.slower().filter(|_| error.kind() == ErrorKind::Exhausted);
-                        let Some(pace) = slower else { return Err(sized(error, &merge.context, &merge.handle)) };
+                        let Some(pace) = slower else { return Err(placed(error, &merge.context, &merge.handle)) };
                         merge.pace = pace;
                         merge.context.counters.add_resumes(1);
                         // gives its memory back first
@@ -142,7 +145,6 @@ impl SectionMerge {
     }
 
     fn input(&self, level: i32, pieces: &[Piece]) -> RunInput {
-        let names: Vec<&str> = pieces.iter().map(|(file, _)| file.entry.file.file_name.as_str()).collect();
         let read = FileRead {
             columns: Arc::clone(&self.columns),
             schema: Arc::clone(&self.schema),
@@ -157,7 +159,7 @@ impl SectionMerge {
             .boxed();
         let rows = within(rows, self.key.clone(), self.range.clone());
         let rows = if self.pace.ahead { self.ahead(rows) } else { rows };
-        RunInput::new(level, rows).named(names.join(", "))
+        RunInput::new(level, rows).named(names(pieces))
     }
 
     /// Decodes a run ahead of the merge, on another core; what is decoded and not yet taken is accounted for, too.
@@ -190,6 +192,38 @@ fn columns_at(batch: &RecordBatch, places: &[usize]) -> Result<Vec<ArrayRef>> {
         .iter()
         .map(|at| batch.columns().get(*at).cloned().ok_or_else(|| Error::internal("a merge gave too few columns")))
         .collect()
+}
+
+/// A run as errors name it: by its files, not all of very many.
+fn names(pieces: &[Piece]) -> String {
+    let named: Vec<String> = pieces.iter().take(FILES_NAMED).map(|(file, _)| file.location.to_string()).collect();
+    let more = match pieces.len().saturating_sub(named.len()) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    named.join(", ") + &more
+}
+
+/// An error of merging says which section it was for, unless it names a file.
+fn placed(error: Error, context: &ReadContext, handle: &SectionHandle) -> Error {
+    if error.kind() == ErrorKind::Exhausted {
+        return sized(error, context, handle);
+    }
+    let told = matches!(error.kind(), ErrorKind::Invalid | ErrorKind::Unsupported | ErrorKind::Corrupt);
+    if !told || error.context().iter().any(|(name, _)| *name == "file") {
+        return error;
+    }
+    let error = match handle.partition.is_empty() {
+        true => error,
+        false => error.with_context("partition", format!("{:?}", handle.partition)),
+    };
+    let error = error.with_context("bucket", handle.bucket);
+    // of changes and of tables in two branches it is not known here
+    let one = !context.kind.is_unmerged() && context.pin.fallback.is_none() && context.pin.primary.is_none();
+    match context.pin.snapshot_id().filter(|_| one) {
+        Some(id) => error.with_context("snapshot", id),
+        None => error,
+    }
 }
 
 /// The runs of a section, with the rows to read of each file; files of which nothing is read are left out.

@@ -7,10 +7,10 @@ use crate::error::{Error, Result};
 use crate::merge::cell::{Cell, Column, Value};
 use crate::spec::DataType;
 
-/// Arithmetic of the column's type, as Java does it.
+/// Arithmetic of the column's type.
 #[derive(Debug, Clone)]
 enum Numbers {
-    /// Integers by their range: a sum that leaves it is an error, a product wraps around.
+    /// Integers by their range; leaving it is an error. Java 0.9 goes on with what is left of the number.
     Int(i64, i64),
     Float,
     Double,
@@ -66,21 +66,22 @@ fn failed(
     Error::invalid(format!("{why}: {a} {} {b}", op.sign()))
         .with_code("AggregateOverflow")
         .with_context("column", column.name)
+        .with_hint("leave the column out of the query, read an earlier snapshot, or give the column a wider type")
 }
 
 fn calculate(numbers: &Numbers, op: Operation, a: &Cell, b: &Cell, column: &Column<'_>) -> Result<Cell> {
     let value = match numbers {
         Numbers::Int(min, max) => {
             let (Some(a), Some(b)) = (column.int(a)?, column.int(b)?) else { return Ok(Cell::Null) };
-            let sum = match op {
+            let result = match op {
                 Operation::Add => a.checked_add(b),
                 Operation::Subtract => a.checked_sub(b),
-                Operation::Multiply => return Ok(Cell::Value(Value::Int(wrapped(a.wrapping_mul(b), *min)))),
+                Operation::Multiply => a.checked_mul(b),
                 Operation::Divide if b == 0 => return Err(failed(column, "division by zero", a, op, b)),
-                Operation::Divide => return Ok(Cell::Value(Value::Int(wrapped(a.wrapping_div(b), *min)))),
+                Operation::Divide => a.checked_div(b),
             };
-            let sum = sum.filter(|sum| (min..=max).contains(&sum));
-            Value::Int(sum.ok_or_else(|| failed(column, "integer overflow", a, op, b))?)
+            let result = result.filter(|result| (min..=max).contains(&result));
+            Value::Int(result.ok_or_else(|| failed(column, "integer overflow", a, op, b))?)
         }
         Numbers::Float => {
             let (Some(a), Some(b)) = (column.float(a)?, column.float(b)?) else { return Ok(Cell::Null) };
@@ -115,14 +116,6 @@ fn calculate(numbers: &Numbers, op: Operation, a: &Cell, b: &Cell, column: &Colu
         }
     };
     Ok(Cell::Value(value))
-}
-
-/// The low bits of a 64-bit number as an integer whose least value is `min`: Java multiplies and divides without a
-/// check.
-fn wrapped(value: i64, min: i64) -> i64 {
-    // the sign bits of the least value, but for its own
-    let unused = min.leading_ones().saturating_sub(1);
-    (value << unused) >> unused
 }
 
 /// Largest unscaled value of a precision.
@@ -255,6 +248,8 @@ impl AggregateFunction for Product {
 
 #[cfg(test)]
 mod tests {
+    use arrow::datatypes::DataType as ArrowType;
+
     use super::*;
 
     #[test]
@@ -267,16 +262,31 @@ mod tests {
     }
 
     #[test]
-    fn integer_products_wrap_around_in_their_own_width() {
-        for (min, value, wanted) in [
-            (i8::MIN.into(), 200, -56),
-            (i8::MIN.into(), -129, 127),
-            (i16::MIN.into(), 32_768, -32_768),
-            (i32::MIN.into(), 4_000_000_000, -294_967_296),
-            (i32::MIN.into(), -7, -7),
-            (i64::MIN, i64::MIN, i64::MIN),
+    fn an_integer_that_leaves_its_type_is_an_error_whatever_the_operation() {
+        let column = Column { name: "a", data_type: &ArrowType::Int64, arrays: Vec::new() };
+        let int = |value| Cell::Value(Value::Int(value));
+        for (min, max) in [
+            (i8::MIN.into(), i8::MAX.into()),
+            (i16::MIN.into(), i16::MAX.into()),
+            (i32::MIN.into(), i32::MAX.into()),
+            (i64::MIN, i64::MAX),
         ] {
-            assert_eq!(wrapped(value, min), wanted, "{value}");
+            let numbers = Numbers::Int(min, max);
+            for (op, a, b) in [
+                (Operation::Add, max, 1),
+                (Operation::Subtract, min, 1),
+                (Operation::Multiply, max / 2 + 1, 2),
+                (Operation::Multiply, min, -1),
+                (Operation::Divide, min, -1),
+            ] {
+                let error = calculate(&numbers, op, &int(a), &int(b), &column).unwrap_err();
+                assert_eq!(error.code(), "AggregateOverflow", "{a} {} {b}", op.sign());
+                assert!(error.message().ends_with(&format!("{a} {} {b}", op.sign())), "{error}");
+            }
+            for (op, b) in [(Operation::Multiply, 1), (Operation::Divide, 1), (Operation::Add, 0)] {
+                let same = calculate(&numbers, op, &int(min), &int(b), &column).unwrap();
+                assert_eq!(column.int(&same).unwrap(), Some(min));
+            }
         }
     }
 

@@ -88,6 +88,37 @@ async fn a_row_that_cannot_be_taken_back_names_table_and_option() {
 }
 
 #[tokio::test]
+async fn a_number_that_leaves_its_type_while_merging_names_where_it_is_and_a_way_out() {
+    for (function, values) in [("sum", [100, 100]), ("product", [100, 2])] {
+        let dir = tempfile::tempdir().unwrap();
+        let option = format!("fields.v.aggregate-function={function}");
+        let (key, value) = option.split_once('=').unwrap();
+        let spec = TableSpec::new(&[("p", "STRING NOT NULL"), ("id", "INT NOT NULL"), ("v", "TINYINT"), ("w", "INT")])
+            .partitioned_by(&["p"])
+            .primary_key(&["p", "id"])
+            .option("bucket", "1")
+            .option("merge-engine", "aggregation")
+            .option(key, value);
+        let mut table = TableBuilder::create(dir.path(), "pay", "t", &spec).unwrap();
+        for v in values {
+            table.append(&[json!({"p": "x", "id": 7, "v": v, "w": 1})]).unwrap();
+        }
+        let session = session_of(&dir).await;
+        let error = ask(&session, "SELECT v FROM t").await.unwrap_err();
+        assert_eq!(error.code(), "AggregateOverflow", "{function}: {error:?}");
+        let context = error.context();
+        for (name, wanted) in
+            [("table", "pay.t"), ("column", "v"), ("key", "7"), ("bucket", "0"), ("snapshot", "2"), ("partition", "x")]
+        {
+            assert!(context.iter().any(|(known, found)| *known == name && found.contains(wanted)), "{name}: {error:?}");
+        }
+        assert!(error.hint().is_some_and(|hint| hint.contains("leave the column out")), "{error:?}");
+        assert_eq!(rows(&session, "SELECT w FROM t").await, ["1"]);
+        assert_eq!(rows(&session, "SELECT v FROM t VERSION AS OF 1").await, ["100"]);
+    }
+}
+
+#[tokio::test]
 async fn a_damaged_data_file_names_its_table() {
     let (dir, table) = three_snapshots();
     for entry in table.live_files().unwrap() {

@@ -194,11 +194,6 @@ impl Function {
                     DataType::Int => 32,
                     _ => 64,
                 };
-                if matches!(op, '*' | '/') {
-                    // counted on past the largest from the smallest
-                    let around = (result + (1 << (bits - 1))).rem_euclid(1 << bits) - (1 << (bits - 1));
-                    return i64::try_from(around).map(Value::Int).map_err(|e| e.to_string());
-                }
                 let fits = (-(1_i128 << (bits - 1))..1 << (bits - 1)).contains(&result);
                 let narrow = i64::try_from(result).ok().filter(|_| fits);
                 narrow.map(Value::Int).ok_or_else(|| "overflow".to_string())
