@@ -29,8 +29,9 @@ def create(table, fields, primary=None, partition=None, **options):
     steps.append(step)
 
 
-def write(table, rows, identifier):
-    steps.append({"op": "write", "table": table, "rows": rows, "identifier": identifier, "user": "java"})
+def write(table, rows, identifier, **options):
+    step = {"op": "write", "table": table, "rows": rows, "identifier": identifier, "user": "java"}
+    steps.append(step | ({"options": options} if options else {}))
 
 
 def run(*command):
@@ -84,6 +85,14 @@ write(
     ],
     1,
 )
+
+# two retracts of a key and nothing else in one commit: Java folds them into a row whose ordinary key columns are empty
+KEYS = [("k", "INT NOT NULL"), ("name", "STRING NOT NULL"), ("g", "INT"), ("v", "INT"), ("w", "INT")]
+GROUPS = {"merge-engine": "partial-update", "fields.g.sequence-group": "v", "file.format": "orc"}
+create("lost_key", KEYS, ["k", "name"], bucket=1, **GROUPS)
+write("lost_key", [{"k": k, "name": f"n{k}", "g": 1, "v": k * 10, "w": k} for k in range(1, 6)], 1, **{"write-only": "true"})
+GONE = [{"k": k, "name": f"n{k}", "g": g, "v": k * 10, "w": 9, "_ROW_KIND": "-D"} for k in (2, 4) for g in (2, 3)]
+write("lost_key", [*GONE, {"k": 3, "name": "n3", "g": 5, "v": 33, "w": None}], 2, **{"write-only": "true"})
 
 script = out / "steps.jsonl"
 script.write_text("".join(json.dumps(step) + "\n" for step in steps))

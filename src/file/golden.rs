@@ -102,7 +102,7 @@ mod tests {
         schema.fields.iter().cloned().map(OutputColumn::Field).collect()
     }
 
-    async fn read(env: &FileEnv, task: &FileTask) -> crate::Result<Vec<RecordBatch>> {
+    async fn read(env: &Arc<FileEnv>, task: &FileTask) -> crate::Result<Vec<RecordBatch>> {
         let batches: Vec<RecordBatch> = open(env, task).await?.try_collect().await?;
         for batch in &batches {
             assert_eq!(batch.schema(), output_schema(&task.columns), "{}", task.location);

@@ -6,7 +6,8 @@ use arrow::array::{
     Array, ArrayRef, BooleanArray, Int8Array, Int64Array, RecordBatch, RecordBatchOptions, new_null_array,
 };
 use arrow::buffer::BooleanBuffer;
-use arrow::compute::filter;
+use arrow::compute::kernels::zip::zip;
+use arrow::compute::{filter, is_not_null};
 use arrow::datatypes::SchemaRef;
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
@@ -20,7 +21,7 @@ use super::format::FileFormat;
 use super::orc;
 use super::parquet;
 use super::physical::{to_declared, within_precision};
-use super::task::{FileEnv, FileTask, OutputColumn, SEQUENCE_NUMBER, VALUE_KIND};
+use super::task::{FileEnv, FileTask, KEY_PREFIX, OutputColumn, SEQUENCE_NUMBER, VALUE_KIND};
 use crate::error::{Error, Result};
 use crate::spec::arrow_types::{arrow_type, datum_to_scalar};
 use crate::spec::{DataType, Datum, FieldType, RowKind};
@@ -31,10 +32,55 @@ use crate::spec::{DataType, Datum, FieldType, RowKind};
 /// # Errors
 /// `DataFileMissing` when the file is gone; Corrupt, naming the file, when it cannot be decoded or does not hold what
 /// the manifest says; Unsupported for formats, shredded variants and casts that do not exist.
-pub async fn open(env: &FileEnv, task: &FileTask) -> Result<BoxStream<'static, Result<RecordBatch>>> {
+pub async fn open(env: &Arc<FileEnv>, task: &FileTask) -> Result<BoxStream<'static, Result<RecordBatch>>> {
+    let rows = open_once(env, task, false).await?;
+    let asks_for_keys = |column: &OutputColumn| matches!(column, OutputColumn::Field(f) if task.keys.contains(&f.id));
+    if !task.columns.iter().any(asks_for_keys) {
+        return Ok(rows);
+    }
+    let first = Reading { rows, given: 0, again: Some((Arc::clone(env), task.clone())) };
+    Ok(stream::try_unfold(first, |mut reading| async move { Ok(reading.next().await?.map(|batch| (batch, reading))) })
+        .boxed())
+}
+
+/// The rows of a file that is read once more, with its `_KEY_` columns, from the first key on that is missing.
+struct Reading {
+    rows: BoxStream<'static, Result<RecordBatch>>,
+    /// Rows given out.
+    given: usize,
+    /// What to read again; None: it is read again.
+    again: Option<(Arc<FileEnv>, FileTask)>,
+}
+
+impl Reading {
+    async fn next(&mut self) -> Result<Option<RecordBatch>> {
+        let error = match self.rows.next().await.transpose() {
+            Ok(batch) => {
+                self.given += batch.as_ref().map_or(0, RecordBatch::num_rows);
+                return Ok(batch);
+            }
+            Err(error) => error,
+        };
+        let again = self.again.take().filter(|_| error.code() == NULL_IN_NOT_NULL);
+        let Some((env, task)) = again else { return Err(error) };
+        self.rows = open_once(&env, &task, true).await?;
+        let mut passed = 0;
+        while let Some(batch) = self.rows.next().await.transpose()? {
+            let known = self.given.saturating_sub(passed).min(batch.num_rows());
+            passed += batch.num_rows();
+            if known < batch.num_rows() {
+                self.given = passed;
+                return Ok(Some(batch.slice(known, batch.num_rows() - known)));
+            }
+        }
+        Ok(None)
+    }
+}
+
+async fn open_once(env: &FileEnv, task: &FileTask, with_keys: bool) -> Result<BoxStream<'static, Result<RecordBatch>>> {
     let access = Access::new(task);
     let format = FileFormat::of_file(&task.location.to_string())?;
-    let (columns, stored_names) = resolve(task).map_err(|e| access.locate(e))?;
+    let (columns, stored_names) = resolve(task, with_keys).map_err(|e| access.locate(e))?;
     let request =
         Request { columns: stored_names, live: task.live.clone(), batch_size: task.options.batch_size.max(1) };
     let stored = match format {
@@ -73,10 +119,12 @@ fn check_rows(task: &FileTask, access: &Access, rows: u64) -> Result<()> {
     Ok(())
 }
 
+const NULL_IN_NOT_NULL: &str = "NullInNotNull";
+
 /// A file holds NULL in a column that is NOT NULL.
 pub(crate) fn holds_nulls(column: &str) -> Error {
     Error::corrupt("the column is NOT NULL, but the file holds nulls")
-        .with_code("NullInNotNull")
+        .with_code(NULL_IN_NOT_NULL)
         .with_context("column", column)
 }
 
@@ -88,8 +136,8 @@ enum Source {
     /// Not known to the file's schema.
     Missing,
     /// A stored column, by its place in the request, and its type in the file's schema: as declared, and as its values
-    /// may be.
-    Stored { at: usize, declared: FieldType, stored: FieldType },
+    /// may be. `key` is the place of the key's own column.
+    Stored { at: usize, key: Option<usize>, declared: FieldType, stored: FieldType },
     /// A stored column of the system, which must be there.
     System { at: usize, declared: FieldType },
     /// Counted here.
@@ -114,8 +162,8 @@ impl Column {
     }
 }
 
-/// Output columns and the names they need from the file.
-fn resolve(task: &FileTask) -> Result<(Vec<Column>, Vec<String>)> {
+/// Output columns and the names they need from the file; `with_keys`: also those of the key's own columns.
+fn resolve(task: &FileTask, with_keys: bool) -> Result<(Vec<Column>, Vec<String>)> {
     let mut names: Vec<String> = Vec::new();
     let mut place = |name: &str| match names.iter().position(|known| known == name) {
         Some(at) => at,
@@ -142,7 +190,13 @@ fn resolve(task: &FileTask) -> Result<(Vec<Column>, Vec<String>)> {
                     Source::Constant(value.clone())
                 } else if let Some(old) = task.file_schema.fields.iter().find(|old| old.id == field.id) {
                     can_cast(&old.field_type, &field.field_type).map_err(|e| e.with_context("column", &field.name))?;
-                    Source::Stored { at: place(&old.name), declared: old.field_type.clone(), stored: old.value_type() }
+                    let is_key = with_keys && task.keys.contains(&field.id);
+                    Source::Stored {
+                        at: place(&old.name),
+                        key: is_key.then(|| place(&format!("{KEY_PREFIX}{}", old.name))),
+                        declared: old.field_type.clone(),
+                        stored: old.value_type(),
+                    }
                 } else {
                     Source::Missing
                 };
@@ -290,10 +344,15 @@ impl Rows {
             Source::Constant(Datum::Null) | Source::Missing => Ok(new_null_array(&given, batch.rows)),
             Source::Constant(value) => Ok(datum_to_scalar(value, &target.data_type)?.to_array_of_size(batch.rows)?),
             Source::Position => Ok(Arc::new(positions.to_array(batch.rows)?)),
-            Source::Stored { at, declared, stored } => match batch.columns.get(*at).and_then(Option::as_ref) {
+            Source::Stored { at, key, declared, stored } => match stored_column(batch, *at) {
                 None => Ok(new_null_array(&given, batch.rows)),
                 Some(array) => {
-                    let values = to_declared(array, stored, self.format)?;
+                    let mut values = to_declared(array, stored, self.format)?;
+                    if let Some(key) = key.and_then(|key| stored_column(batch, key)).filter(|_| values.null_count() > 0)
+                    {
+                        let key = to_declared(key, stored, self.format)?;
+                        values = zip(&is_not_null(&values)?, &values, &key)?;
+                    }
                     // an unchanged type keeps sums whole, a cast looks at the digits of the declared one
                     let values = match (&declared.data_type, &target.data_type) {
                         (from @ DataType::Decimal(..), to) if from == to => values,
@@ -302,7 +361,7 @@ impl Rows {
                     within_precision(values, &given)
                 }
             },
-            Source::System { at, declared } => match batch.columns.get(*at).and_then(Option::as_ref) {
+            Source::System { at, declared } => match stored_column(batch, *at) {
                 None => Err(Error::corrupt("the file of a table with primary key lacks a system column")),
                 Some(stored) => {
                     let values = to_declared(stored, declared, self.format)?;
@@ -314,6 +373,10 @@ impl Rows {
             },
         }
     }
+}
+
+fn stored_column(batch: &StoredBatch, at: usize) -> Option<&ArrayRef> {
+    batch.columns.get(at).and_then(Option::as_ref)
 }
 
 /// Positions of the rows of a batch.

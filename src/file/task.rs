@@ -19,6 +19,8 @@ use crate::storage::{Location, RequestMeter, Storage};
 pub const SEQUENCE_NUMBER: &str = "_SEQUENCE_NUMBER";
 /// Name of the kind of a stored row.
 pub const VALUE_KIND: &str = "_VALUE_KIND";
+/// What the names of a key's own columns begin with, where a file has them besides the ordinary ones.
+pub const KEY_PREFIX: &str = "_KEY_";
 /// Name under which the position of a row in its file is given out.
 pub const ROW_POSITION: &str = "_ROW_POSITION";
 
@@ -126,6 +128,9 @@ pub struct FileTask {
     pub columns: Vec<OutputColumn>,
     /// Values of partition columns by field id: never taken from the file.
     pub constants: BTreeMap<i32, Datum>,
+    /// Key columns by field id. Where a file holds NULL in one that is NOT NULL, its `_KEY_` column tells the value: Java
+    /// 0.9 leaves the ordinary one empty where it folds nothing but retracts.
+    pub keys: Vec<i32>,
     /// Rows that are wanted, by absolute position; None for all. Its length is the number of rows of the file.
     pub live: Option<BooleanBuffer>,
     /// Zone, batch size.
@@ -153,6 +158,7 @@ impl FileTask {
             file_schema,
             columns,
             constants: BTreeMap::new(),
+            keys: Vec::new(),
             live: None,
             options: FileOptions::default(),
             budget: Arc::new(Unbounded),

@@ -322,6 +322,8 @@ pub async fn open_columns(
     }
     task.row_count = u64::try_from(file.entry.file.row_count).ok();
     task.constants = partition_constants(context, file)?;
+    let keys = context.pin.schema.trimmed_primary_key()?;
+    task.keys = keys.into_iter().filter_map(|at| context.pin.schema.fields.get(at)).map(|field| field.id).collect();
     task.live = live;
     task.options = FileOptions::default().with_batch_size(batch_size).with_zone(context.options.zone);
     task.budget = Arc::clone(&context.options.budget);

@@ -356,6 +356,28 @@ async fn nulls_in_a_not_null_column_are_told() {
     assert_eq!((error.kind(), error.code()), (ErrorKind::Corrupt, "NullInNotNull"));
 }
 
+#[tokio::test]
+async fn a_key_that_is_null_is_taken_from_its_own_column() {
+    let own: ArrayRef = Arc::new(Int32Array::from_iter_values(0..10));
+    let ordinary: ArrayRef = Arc::new(Int32Array::from_iter((0..10).map(|key| (key != 5 && key != 8).then_some(key))));
+    let file = parquet_of(&RecordBatch::try_from_iter([("_KEY_k", own), ("k", ordinary.clone())]).unwrap());
+    let column = field(7, "k", "INT NOT NULL");
+    let mut task = task("a.parquet", file, vec![column.clone()], vec![column.clone()]).await;
+    task.live = Some(BooleanBuffer::collect_bool(10, |row| row != 3));
+    for batch_size in [1, 2, 4, 100] {
+        task.options = task.options.with_batch_size(batch_size);
+        task.keys = vec![7];
+        let keys = read(&task).await.unwrap();
+        assert_eq!(keys.column(0).as_primitive::<Int32Type>().values(), &[0, 1, 2, 4, 5, 6, 7, 8, 9], "{batch_size}");
+        task.keys = vec![];
+        assert_eq!(read(&task).await.unwrap_err().code(), "NullInNotNull", "no key");
+    }
+    let file = parquet_of(&RecordBatch::try_from_iter([("k", ordinary)]).unwrap());
+    let mut task = super::tests::task("a.parquet", file, vec![column.clone()], vec![column]).await;
+    task.keys = vec![7];
+    assert_eq!(read(&task).await.unwrap_err().code(), "NullInNotNull", "no column of its own");
+}
+
 fn variant_file(fields: &[&str]) -> Vec<u8> {
     let children: Vec<ArrayRef> =
         fields.iter().map(|_| Arc::new(BinaryArray::from(vec![b"x".as_slice()])) as ArrayRef).collect();
