@@ -4,7 +4,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::marker::PhantomData;
 
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
@@ -19,6 +21,70 @@ pub(crate) fn parse(bytes: &[u8], what: &str) -> Result<Value> {
             if bytes.iter().all(u8::is_ascii_whitespace) { "it is empty".to_string() } else { source.to_string() };
         Error::corrupt(format!("the {what} is not valid JSON: {state}")).with_code("MalformedJson").with_source(source)
     })
+}
+
+/// The names in the object at `key` of a document, in the order in which they stand there: Java keeps it. Empty where
+/// there is no such object.
+pub(crate) fn member_names(bytes: &[u8], key: &str) -> Vec<String> {
+    let Ok(document) = serde_json::from_slice::<Members<Members<IgnoredAny>>>(bytes) else { return Vec::new() };
+    let members = document.0.into_iter().find(|(name, _)| name == key).map(|(_, members)| members.0);
+    members.unwrap_or_default().into_iter().map(|(name, _)| name).collect()
+}
+
+/// The members of an object, in their order; none where the value is no object.
+struct Members<T>(Vec<(String, T)>);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Members<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        deserializer.deserialize_any(MembersVisitor(PhantomData))
+    }
+}
+
+struct MembersVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for MembersVisitor<T> {
+    type Value = Members<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<Self::Value, A::Error> {
+        let mut members = Vec::new();
+        while let Some(member) = map.next_entry()? {
+            members.push(member);
+        }
+        Ok(Members(members))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> std::result::Result<Self::Value, A::Error> {
+        while values.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Members(Vec::new()))
+    }
+
+    fn visit_unit<E>(self) -> std::result::Result<Self::Value, E> {
+        Ok(Members(Vec::new()))
+    }
+
+    fn visit_bool<E>(self, _: bool) -> std::result::Result<Self::Value, E> {
+        Ok(Members(Vec::new()))
+    }
+
+    fn visit_i64<E>(self, _: i64) -> std::result::Result<Self::Value, E> {
+        Ok(Members(Vec::new()))
+    }
+
+    fn visit_u64<E>(self, _: u64) -> std::result::Result<Self::Value, E> {
+        Ok(Members(Vec::new()))
+    }
+
+    fn visit_f64<E>(self, _: f64) -> std::result::Result<Self::Value, E> {
+        Ok(Members(Vec::new()))
+    }
+
+    fn visit_str<E>(self, _: &str) -> std::result::Result<Self::Value, E> {
+        Ok(Members(Vec::new()))
+    }
 }
 
 /// One JSON object and what it is, for messages.
@@ -196,7 +262,14 @@ impl fmt::Display for Kind<'_> {
 mod tests {
     use serde_json::json;
 
-    use super::{Object, format_version, parse};
+    use super::{Object, format_version, member_names, parse};
+
+    #[test]
+    fn members_are_named_in_the_order_of_the_file() {
+        let text = br#"{"a": [1, {"z": 2}], "b": null, "c": -1.5, "d": "x", "options": {"q": "1", "b": {}, "a": []}, "e": {}}"#;
+        assert_eq!(member_names(text, "options"), ["q", "b", "a"]);
+        assert!(member_names(text, "a").is_empty() && member_names(b"{", "a").is_empty());
+    }
 
     #[test]
     fn wrong_types_name_document_key_and_value() {

@@ -110,6 +110,11 @@ impl TableSchema {
         Ok(schema)
     }
 
+    /// The names of the options of a schema file, in its order.
+    pub(crate) fn option_names(bytes: &[u8]) -> Vec<String> {
+        json::member_names(bytes, "options")
+    }
+
     /// Marks the columns whose values may exceed the precision of their DECIMAL. Options that do not parse mark none:
     /// whoever reads the table reports them.
     pub(crate) fn mark_sums(&mut self) {

@@ -1,9 +1,10 @@
 //! Statistics files: hints for a planner, never used to drop data.
 
-use std::collections::BTreeMap;
+use std::io;
 
-use serde::Serialize;
-use serde_json::Value;
+use serde::{Serialize, Serializer as _};
+use serde_json::ser::{Formatter, PrettyFormatter};
+use serde_json::{Serializer, Value};
 
 use super::json::{self, Object};
 use super::schema::SchemaId;
@@ -21,8 +22,8 @@ pub struct TableStatistics {
     pub merged_record_count: Option<i64>,
     /// Bytes after merging.
     pub merged_record_size: Option<i64>,
-    /// By column name.
-    pub col_stats: BTreeMap<String, ColumnStatistics>,
+    /// By column name, in the order of the file.
+    pub col_stats: Vec<(String, ColumnStatistics)>,
 }
 
 /// Statistics of one column. Bounds are texts of the column's type.
@@ -57,13 +58,14 @@ impl TableStatistics {
     pub fn from_json(bytes: &[u8]) -> Result<Self> {
         let document = json::parse(bytes, DOCUMENT)?;
         let object = Object::new(&document, DOCUMENT)?;
-        let mut col_stats = BTreeMap::new();
+        let mut col_stats = Vec::new();
         match object.get("colStats") {
             None => {}
             Some(Value::Object(columns)) => {
-                for (name, value) in columns {
+                let known = json::member_names(bytes, "colStats");
+                for (name, value) in known.iter().filter_map(|name| columns.get_key_value(name)) {
                     let column = ColumnStatistics::from_value(value).map_err(|e| e.with_context("column", name))?;
-                    col_stats.insert(name.clone(), column);
+                    col_stats.push((name.clone(), column));
                 }
             }
             Some(other) => return Err(object.wrong("colStats", "an object", other)),
@@ -77,10 +79,16 @@ impl TableStatistics {
         })
     }
 
-    /// The column statistics as one JSON object, the form of the `$statistics` table.
+    /// The column statistics as one JSON object, the form of the `$statistics` table: on several lines, as Java has it.
     pub fn col_stats_json(&self) -> String {
+        if self.col_stats.is_empty() {
+            return "{ }".to_string();
+        }
         // texts and numbers only: nothing in it can fail to become JSON
-        serde_json::to_string(&self.col_stats).unwrap_or_default()
+        let mut bytes = Vec::new();
+        let mut serializer = Serializer::with_formatter(&mut bytes, Jackson(PrettyFormatter::new()));
+        let written = serializer.collect_map(self.col_stats.iter().map(|(name, column)| (name, column)));
+        written.map(|()| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
     }
 }
 
@@ -99,6 +107,31 @@ impl ColumnStatistics {
     }
 }
 
+/// JSON on several lines as Java's library writes it: with a blank before the colon.
+struct Jackson(PrettyFormatter<'static>);
+
+impl Formatter for Jackson {
+    fn begin_object<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.0.begin_object(writer)
+    }
+
+    fn end_object<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.0.end_object(writer)
+    }
+
+    fn begin_object_key<W: ?Sized + io::Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        self.0.begin_object_key(writer, first)
+    }
+
+    fn begin_object_value<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        writer.write_all(b" : ")
+    }
+
+    fn end_object_value<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.0.end_object_value(writer)
+    }
+}
+
 const DOCUMENT: &str = "statistics file";
 
 #[cfg(test)]
@@ -108,14 +141,29 @@ mod tests {
     #[test]
     fn statistics_are_read_and_columns_written_back() {
         let text = r#"{"snapshotId": 5, "schemaId": 0, "mergedRecordCount": 100, "colStats": {
-            "c": {"colId": 1, "distinctCount": 5, "min": "1", "max": "9", "nullCount": 0, "avgLen": 4, "maxLen": 4},
-            "d": {"colId": 2}}}"#;
+            "d": {"colId": 1, "distinctCount": 5, "min": "1", "max": "9", "nullCount": 0, "avgLen": 4, "maxLen": 4},
+            "c": {"colId": 2}}}"#;
         let statistics = TableStatistics::from_json(text.as_bytes()).unwrap();
         assert_eq!((statistics.merged_record_count, statistics.merged_record_size), (Some(100), None));
         assert_eq!(
             statistics.col_stats_json(),
-            r#"{"c":{"colId":1,"distinctCount":5,"min":"1","max":"9","nullCount":0,"avgLen":4,"maxLen":4},"d":{"colId":2}}"#
+            r#"{
+  "d" : {
+    "colId" : 1,
+    "distinctCount" : 5,
+    "min" : "1",
+    "max" : "9",
+    "nullCount" : 0,
+    "avgLen" : 4,
+    "maxLen" : 4
+  },
+  "c" : {
+    "colId" : 2
+  }
+}"#
         );
+        let none = TableStatistics::from_json(br#"{"snapshotId": 5, "schemaId": 0, "colStats": {}}"#).unwrap();
+        assert_eq!(none.col_stats_json(), "{ }");
     }
 
     #[test]

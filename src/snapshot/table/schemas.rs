@@ -29,6 +29,17 @@ impl Table {
         }
     }
 
+    /// The options of a schema in the order of its file, which is read for it; those that its version implies come last.
+    pub async fn options_as_written(&self, schema: &TableSchema) -> Result<Vec<(String, String)>> {
+        let file = self.branch_root.join(&format!("schema/schema-{}", schema.id))?;
+        let names = read_json(&self.storage, &file, |bytes| Ok(TableSchema::option_names(bytes))).await?;
+        let mut left = schema.options.clone();
+        let written = names.unwrap_or_default().into_iter().filter_map(|name| left.remove_entry(&name));
+        let mut options: Vec<(String, String)> = written.collect();
+        options.extend(left);
+        Ok(options)
+    }
+
     /// The schema with the highest number, by listing. Error `TableNotFound` when there is none.
     pub async fn latest_schema(&self) -> Result<Arc<TableSchema>> {
         // what is listed may be gone when it is read, in a table that is being dropped

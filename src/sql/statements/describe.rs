@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::query::LakeTable;
 use crate::snapshot::Pin;
 use crate::sql::cells::{self, Cell, Kind};
-use crate::sql::types::text;
+use crate::sql::types::{arrow_text, text};
 
 /// Columns of a relation; tables of the warehouse tell their Paimon types, keys and comments.
 pub(crate) fn columns(provider: &Arc<dyn TableProvider>) -> Result<RecordBatch> {
@@ -42,7 +42,7 @@ pub(crate) fn columns(provider: &Arc<dyn TableProvider>) -> Result<RecordBatch> 
                 match field {
                     // nullability has its own column
                     Some(field) => Cell::text(text(&field.field_type).trim_end_matches(" NOT NULL")),
-                    None => Cell::text(column.data_type().to_string()),
+                    None => Cell::text(arrow_text(column.data_type())),
                 },
                 Cell::text(if is_nullable { "YES" } else { "NO" }),
                 if keys.is_empty() { Cell::Null } else { Cell::text(keys.join(", ")) },

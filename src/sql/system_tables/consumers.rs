@@ -10,6 +10,7 @@ use crate::spec::SnapshotId;
 use crate::sql::cells::{self, Cell, Kind};
 
 pub(super) fn schema() -> SchemaRef {
+    // the number is NOT NULL in Java, which fails where a consumer cannot be read
     cells::schema(&[("consumer_id", Kind::Text, true), ("next_snapshot_id", Kind::Long, false)])
 }
 

@@ -12,6 +12,7 @@ use crate::sql::cells::{self, Cell, Kind};
 pub(super) fn schema() -> SchemaRef {
     cells::schema(&[
         ("tag_name", Kind::Text, true),
+        // NOT NULL in Java, which fails where a tag cannot be read
         ("snapshot_id", Kind::Long, false),
         ("schema_id", Kind::Long, false),
         ("commit_time", Kind::Time, false),
