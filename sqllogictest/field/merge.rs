@@ -232,7 +232,29 @@ async fn the_first_row_wins_and_level_0_is_announced(lake: Lake) -> Done {
     }
     expect(&s, "SELECT * FROM zero", &[]).await?;
     let counted = ask(&s, "SELECT count(*) FROM zero").await.text()?;
-    check(counted.rows() == ["0"] && counted.notice_says(&["level 0"]), format!("{:?}", counted.notices))
+    check(counted.rows() == ["0"] && counted.notice_says(&["level 0"]), format!("{:?}", counted.notices))?;
+    // who asks for it gets level 0 merged in, where the table's rules leave that to the reader
+    let spec = keyed(&[("k", "INT NOT NULL"), ("v", "STRING")]).option("deletion-vectors.enabled", "true");
+    let mut dv = lake.table("dv", &spec)?;
+    dv.commit()
+        .file(FileSpec::rows(&[row(1, "a"), row(2, "x")]).level(5))
+        .kind(CommitKind::Compact)
+        .publish()
+        .text()?;
+    dv.append(&[row(1, "b"), row(3, "new")]).text()?;
+    let merged = "/*+ OPTIONS('deletion-vectors.merge-on-read'='true') */";
+    expect(&s, "SELECT * FROM dv", &["1|a", "2|x"]).await?;
+    expect(&s, &format!("SELECT * FROM dv {merged}"), &["1|b", "2|x", "3|new"]).await?;
+    expect(&s, &format!("SELECT * FROM dv {merged} WHERE v = 'a'"), &[]).await?;
+    expect(&s, &format!("SELECT count(*) FROM dv {merged}"), &["3"]).await?;
+    expect(&s, "SELECT * FROM dv", &["1|a", "2|x"]).await?;
+    let first = ask(&s, &format!("SELECT * FROM t {merged}")).await.text()?;
+    check(first.rows() == ["1|a", "2|x"] && first.notice_says(&["level 0"]), format!("{:?}", first.notices))?;
+    let Err(error) = ask(&s, "SELECT * FROM t /*+ OPTIONS('batch-scan-mode'='compact') */").await else {
+        return Err("a scan mode that no reader may choose was taken".to_string());
+    };
+    let way_out = error.hint().is_some_and(|hint| hint.contains("merge-on-read") && hint.contains("paimon_delta"));
+    check(error.code() == "FixedOption" && way_out, format!("{error:?}"))
 }
 
 async fn hundreds_of_runs_in_bounded_memory(lake: Lake) -> Done {

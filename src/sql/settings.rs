@@ -36,7 +36,6 @@ const FIXED: &[&str] = &[
     "changelog-producer",
     "force-lookup",
     "deletion-vectors.enabled",
-    "deletion-vectors.merge-on-read",
     "ignore-delete",
     "deduplicate.ignore-delete",
     "partial-update.ignore-delete",
@@ -96,7 +95,14 @@ pub(crate) fn check_reference_options(options: &BTreeMap<String, String>) -> Res
         if FIXED.contains(&key.as_str()) || key.starts_with("fields.") {
             return Err(Error::invalid(format!("option {key} is fixed by the table and cannot be given in a query"))
                 .with_code("FixedOption")
-                .with_context("option", key));
+                .with_context("option", key)
+                .with_hint(match key.as_str() {
+                    "batch-scan-mode" => {
+                        "leave it out: 'deletion-vectors.merge-on-read'='true' reads what a table with deletion vectors \
+                         has not compacted yet, paimon_delta(table, from, to) the rows that commits added to any table"
+                    }
+                    _ => "leave it out: it says how the table was written, and is set on the table alone",
+                }));
         }
         if is_honoured(key) {
             continue;
@@ -360,6 +366,7 @@ mod tests {
         assert_eq!(code("scan.fallback-delta-branch"), Some("FixedOption"));
         assert_eq!(code("scan.snapshotid"), Some("UnknownOption"));
         assert_eq!(code("scan.snapshot-id"), None);
+        assert_eq!(code("deletion-vectors.merge-on-read"), None, "what a reader may choose");
         assert_eq!(code("sink.parallelism"), None);
         assert_eq!(code("scan.bounded.watermark"), None);
         assert_eq!(code("scan.watermark.emit.strategy"), None);

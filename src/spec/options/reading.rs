@@ -30,6 +30,7 @@ const OPTIONS: &[(&str, Role)] = &[
     ("incremental-between-tag-to-snapshot", Role::Reads),
     ("incremental-to-auto-tag", Role::Chooses),
     ("file-index.read.enabled", Role::Reads),
+    ("deletion-vectors.merge-on-read", Role::Reads),
     ("table-read.sequence-number.enabled", Role::Reads),
 ];
 
