@@ -378,8 +378,8 @@ impl fmt::Display for NoticeKind {
             }
             Self::UnorderedElements { columns } => write!(
                 f,
-                "the order of elements is no part of what collect and nested_update keep, so that a compaction alone can \
-                 show these columns as changed: {}",
+                "the order of elements is no part of what collect and nested_update keep: these columns are compared \
+                 without it: {}",
                 columns.join(", ")
             ),
             Self::MapOrder => f.write_str(

@@ -1,13 +1,14 @@
 //! Functions that comparisons of two states are made of: which columns differ, and a form of values that is equal where
 //! they are.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use arrow::array::{
     Array, ArrayRef, AsArray, FixedSizeListArray, ListArray, ListBuilder, MapArray, StringBuilder, StructArray,
     UInt32Array, make_comparator,
 };
-use arrow::buffer::OffsetBuffer;
+use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::compute::{SortOptions, take};
 use arrow::datatypes::{DataType, Field, FieldRef, Fields, Float32Type, Float64Type};
 use datafusion::error::{DataFusionError, Result as DfResult};
@@ -15,6 +16,7 @@ use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, Sca
 
 const CHANGED_COLUMNS: &str = "changed_columns";
 const COMPARED_FORM: &str = "compared_form";
+const IN_ANY_ORDER: &str = "in_any_order";
 
 /// Which columns differ between two rows: `changed_columns(before_a, after_a, before_b, after_b, …)`. NULL equals NULL,
 /// NaN equals NaN, 0.0 equals -0.0; maps are equal when they have the same entries, in any order.
@@ -33,13 +35,19 @@ pub(crate) fn compared_form() -> ScalarUDF {
     ScalarUDF::new_from_impl(ComparedForm { signature: Signature::any(1, Volatility::Immutable) })
 }
 
+/// `in_any_order(list)`: equal for lists of the same elements, each as often, in whatever order.
+pub(crate) fn in_any_order() -> ScalarUDF {
+    ScalarUDF::new_from_impl(InAnyOrder { signature: Signature::any(1, Volatility::Immutable) })
+}
+
 /// What another process needs to know of one of these functions; None for other functions.
 #[cfg(feature = "codec")]
 pub(super) fn state_of(function: &ScalarUDF) -> Option<Vec<String>> {
     if let Some(changed) = function.inner().downcast_ref::<ChangedColumns>() {
         return Some(changed.names.clone());
     }
-    function.inner().downcast_ref::<ComparedForm>().map(|_| Vec::new())
+    let plain = function.inner().is::<ComparedForm>() || function.inner().is::<InAnyOrder>();
+    plain.then(Vec::new)
 }
 
 /// The function of a name; None when it is none of these.
@@ -48,6 +56,7 @@ pub(super) fn of_state(name: &str, state: Vec<String>) -> Option<ScalarUDF> {
     match name {
         CHANGED_COLUMNS => Some(changed_columns(state)),
         COMPARED_FORM => Some(compared_form()),
+        IN_ANY_ORDER => Some(in_any_order()),
         _ => None,
     }
 }
@@ -138,6 +147,71 @@ impl ScalarUDFImpl for ComparedForm {
     }
 }
 
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct InAnyOrder {
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for InAnyOrder {
+    fn name(&self) -> &'static str {
+        IN_ANY_ORDER
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, arguments: &[DataType]) -> DfResult<DataType> {
+        match arguments {
+            [argument] => Ok(compared_type(argument)),
+            _ => Err(DataFusionError::Internal("one list is ordered".into())),
+        }
+    }
+
+    fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> DfResult<ColumnarValue> {
+        match ColumnarValue::values_to_arrays(&arguments.args)?.as_slice() {
+            [array] => Ok(ColumnarValue::Array(ordered(&compared(array)?)?)),
+            _ => Err(DataFusionError::Internal("one list is ordered".into())),
+        }
+    }
+}
+
+/// Lists with their elements in order; as they are where elements have none.
+fn ordered(array: &ArrayRef) -> DfResult<ArrayRef> {
+    let DataType::List(item) = array.data_type() else { return Ok(Arc::clone(array)) };
+    let list = array.as_list::<i32>();
+    let Ok(order) = make_comparator(list.values(), list.values(), SortOptions::default()) else {
+        return Ok(Arc::clone(array));
+    };
+    let (sorted, lengths) = sorted_within(list.offsets(), list.nulls(), order);
+    let values = take(list.values(), &sorted, None)?;
+    let offsets = OffsetBuffer::from_lengths(lengths);
+    Ok(Arc::new(ListArray::try_new(Arc::clone(item), offsets, values, list.nulls().cloned())?))
+}
+
+/// The places of the elements of each list, in order, and how many each has.
+fn sorted_within(
+    offsets: &OffsetBuffer<i32>,
+    nulls: Option<&NullBuffer>,
+    order: impl Fn(usize, usize) -> Ordering,
+) -> (UInt32Array, Vec<usize>) {
+    let mut sorted: Vec<u32> = Vec::new();
+    let mut lengths = Vec::with_capacity(offsets.len());
+    for (row, bounds) in offsets.windows(2).enumerate() {
+        let first = sorted.len();
+        if let [start, end] = bounds
+            && nulls.is_none_or(|nulls| nulls.is_valid(row))
+        {
+            sorted.extend((*start..*end).filter_map(|at| u32::try_from(at).ok()));
+        }
+        if let Some(own) = sorted.get_mut(first..) {
+            own.sort_by(|a, b| order(*a as usize, *b as usize));
+        }
+        lengths.push(sorted.len() - first);
+    }
+    (UInt32Array::from(sorted), lengths)
+}
+
 /// The type of [`compared`]: maps are lists of entries.
 fn compared_type(data_type: &DataType) -> DataType {
     let inner = |field: &FieldRef| -> FieldRef {
@@ -215,30 +289,15 @@ fn by_key(map: &MapArray) -> DfResult<ArrayRef> {
     };
     let order = SortOptions::default();
     let (key, value) = (make_comparator(keys, keys, order)?, make_comparator(values, values, order)?);
-    let mut sorted: Vec<u32> = Vec::with_capacity(entries.len());
-    let mut lengths = Vec::with_capacity(map.len());
-    for (row, bounds) in map.offsets().windows(2).enumerate() {
-        let first = sorted.len();
-        if let [start, end] = bounds
-            && map.is_valid(row)
-        {
-            sorted.extend((*start..*end).filter_map(|at| u32::try_from(at).ok()));
-        }
-        if let Some(own) = sorted.get_mut(first..) {
-            own.sort_by(|a, b| {
-                let (a, b) = (*a as usize, *b as usize);
-                key(a, b).then_with(|| value(a, b))
-            });
-        }
-        lengths.push(sorted.len() - first);
-    }
-    let entries = take(&entries, &UInt32Array::from(sorted), None)?;
+    let (sorted, lengths) = sorted_within(map.offsets(), map.nulls(), |a, b| key(a, b).then_with(|| value(a, b)));
+    let entries = take(&entries, &sorted, None)?;
     Ok(Arc::new(ListArray::try_new(item, OffsetBuffer::from_lengths(lengths), entries, map.nulls().cloned())?))
 }
 
 #[cfg(test)]
 mod tests {
     use arrow::array::{Float32Array, Float64Array, Int32Array, Int32Builder, MapBuilder, StringArray};
+    use arrow::datatypes::Int32Type;
     use datafusion::common::config::ConfigOptions;
 
     use super::*;
@@ -298,6 +357,32 @@ mod tests {
             map.append(row.is_some()).unwrap();
         }
         Arc::new(map.finish())
+    }
+
+    #[test]
+    fn lists_in_any_order_are_equal_when_each_element_is_there_as_often() {
+        let lists = |rows: Vec<Option<Vec<Option<i32>>>>| -> ArrayRef {
+            Arc::new(ListArray::from_iter_primitive::<Int32Type, _, _>(rows))
+        };
+        let before = lists(vec![
+            Some(vec![Some(3), None, Some(1)]),
+            Some(vec![Some(1), Some(1), Some(2)]),
+            None,
+            Some(vec![]),
+            Some(vec![Some(1)]),
+        ]);
+        let after = lists(vec![
+            Some(vec![None, Some(1), Some(3)]),
+            Some(vec![Some(1), Some(2), Some(2)]),
+            None,
+            None,
+            Some(vec![Some(1), Some(1)]),
+        ]);
+        let plain = changed(&["l"], vec![before.clone(), after.clone()]);
+        assert!(!plain[0].is_empty(), "the order counts otherwise");
+        let sorted = |lists| call(&in_any_order(), vec![lists]);
+        let told = changed(&["l"], vec![sorted(before), sorted(after)]);
+        assert_eq!(told.iter().map(Vec::len).collect::<Vec<_>>(), [0, 1, 0, 1, 1]);
     }
 
     #[test]

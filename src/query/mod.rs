@@ -54,7 +54,7 @@ mod yielding;
 pub use answered::with_answers;
 pub use budget::PoolBudget;
 pub use compared::Compared;
-pub(crate) use comparison::{changed_columns, compared_form};
+pub(crate) use comparison::{changed_columns, compared_form, in_any_order};
 pub use env::{QueryEnv, QueryLimits};
 pub use open_table::OpenTable;
 pub use report::{ScanLog, ScanReport};

@@ -81,6 +81,7 @@ fn of_time_travel(code: &str) -> Option<&'static str> {
         "ChangelogNotFound" => {
             "这一段变更日志已过期，或从来没有写过：换一个仍保留的区间，或用 paimon_diff 比较两个快照"
         }
+        "NoCommonType" => "两边这一列的类型没有共同的类型：用 columns => 只列出其他列，或用连接并自己转换类型",
         "NotComparable" => "两个表的主键不同，不能按主键比较：改用连接或 EXCEPT",
         "NoRowTracking" => "表没有开启行追踪（row-tracking.enabled），没有行号可读：去掉行号列",
         _ => return None,

@@ -74,10 +74,9 @@ fn chinese(kind: &NoticeKind) -> String {
             let what = if *after { "在另一边为 NULL" } else { "没有比较" };
             format!("只有 {table} 有的列，{what}：{}", columns.join(", "))
         }
-        NoticeKind::UnorderedElements { columns } => format!(
-            "collect 和 nested_update 不保证元素的顺序，仅仅一次合并（compaction）也可能让这些列显示为有变化：{}",
-            columns.join(", ")
-        ),
+        NoticeKind::UnorderedElements { columns } => {
+            format!("collect 和 nested_update 不保证元素的顺序，这些列比较时不看顺序：{}", columns.join(", "))
+        }
         NoticeKind::MapOrder => {
             "这里按键值对的先后分组和比较 MAP，同一个 MAP 若写成两种顺序会算作两个；paimon_diff 按集合比较".to_string()
         }

@@ -15,9 +15,10 @@ use datafusion::logical_expr::{Expr, ExprFunctionExt, LogicalPlan, LogicalPlanBu
 use datafusion::prelude::col;
 
 use super::table_of;
+use super::widening::wider;
 use crate::error::{Error, ErrorKind, Result};
 use crate::notice::NoticeKind;
-use crate::query::{Compared, LakeView, changed_columns, compared_form};
+use crate::query::{Compared, LakeView, changed_columns, compared_form, in_any_order};
 use crate::snapshot::nearest::known_names;
 use crate::snapshot::{Pin, PinRequest, Table};
 use crate::spec::arrow_types::{arrow_field, arrow_type};
@@ -76,16 +77,19 @@ pub(super) async fn provider(
         (before, after)
     };
     let schema = Arc::clone(&after.schema);
-    let fields = compared_fields(&schema, wanted.columns)?;
+    let fields = in_wider_types(&before, &after, compared_fields(&schema, wanted.columns)?)?;
     let condition = wanted.condition.map(|text| condition(statement, &after, text)).transpose()?;
     let partitions = wanted.partitions.map(|names| in_partitions(&after, names)).transpose()?;
     let condition = conjunction(condition.into_iter().chain(partitions));
     if let Some(condition) = &condition {
         check_condition(&schema, condition)?;
     }
-    tell_unordered(statement, &after, &fields);
+    let unordered = unordered(&after, &fields);
+    if !unordered.is_empty() {
+        statement.notice(NoticeKind::UnorderedElements { columns: unordered.clone() });
+    }
     let compared = Compared::new(&before, &after);
-    let sides = Sides { statement, before, after, compared, fields, condition };
+    let sides = Sides { statement, before, after, compared, fields, unordered, condition };
     let plan = if schema.is_primary_key_table() { by_key(&sides, &schema)? } else { as_bags(&sides)? };
     Ok(Arc::new(ViewTable::new(plan, None)))
 }
@@ -169,10 +173,34 @@ fn tell_columns(statement: &Statement, before: &Pin, after: &Pin) {
     }
 }
 
-/// Says which arrays writers give back in another order after a compaction, where nothing else has changed.
-fn tell_unordered(statement: &Statement, pin: &Pin, fields: &[DataField]) {
+/// The fields in types that hold the values of both sides: another table may be of an earlier or a later schema.
+fn in_wider_types(before: &Pin, after: &Pin, mut fields: Vec<DataField>) -> Result<Vec<DataField>> {
+    for field in &mut fields {
+        let index = before.schema.field_index(&field.name);
+        let Some(other) = index.and_then(|index| before.schema.fields.get(index)) else { continue };
+        let (own, types) = (field.value_type(), [other, field].map(|field| types::text(&field.field_type)));
+        let wider = wider(&other.value_type().data_type, &own.data_type).ok_or_else(|| {
+            let [before_type, after_type] = &types;
+            Error::invalid(format!(
+                "no type holds the values of both: {} has {before_type}, {} has {after_type}",
+                before.table.name(),
+                after.table.name()
+            ))
+            .with_code("NoCommonType")
+            .with_context("column", &field.name)
+            .with_hint("name the other columns with columns =>, or compare with a join that casts it")
+        })?;
+        if wider != own.data_type {
+            field.field_type.data_type = wider;
+        }
+    }
+    Ok(fields)
+}
+
+/// Columns of arrays that writers give back in another order after a compaction, where nothing else has changed.
+fn unordered(pin: &Pin, fields: &[DataField]) -> Vec<String> {
     if pin.options.merge_engine == MergeEngine::Deduplicate {
-        return;
+        return Vec::new();
     }
     let option = |key: String| pin.options.raw.get(&key).map(|value| value.trim());
     let unordered = |field: &&DataField| {
@@ -184,10 +212,7 @@ fn tell_unordered(statement: &Statement, pin: &Pin, fields: &[DataField]) {
         }
     };
     let arrays = fields.iter().filter(|field| matches!(field.data_type(), DataType::Array(_)));
-    let columns: Vec<String> = arrays.filter(unordered).map(|field| field.name.clone()).collect();
-    if !columns.is_empty() {
-        statement.notice(NoticeKind::UnorderedElements { columns });
-    }
+    arrays.filter(unordered).map(|field| field.name.clone()).collect()
 }
 
 /// Key columns, and those asked for, in the order of the schema.
@@ -219,6 +244,8 @@ struct Sides<'a> {
     compared: Arc<Compared>,
     /// Columns compared, those of the key among them.
     fields: Vec<DataField>,
+    /// Those of them whose elements are in no order.
+    unordered: Vec<String>,
     /// Rows of interest, on both sides.
     condition: Option<Expr>,
 }
@@ -351,7 +378,11 @@ fn changed(sides: &Sides<'_>, schema: &TableSchema) -> Expr {
         .map(|f| f.name.as_str())
         .filter(|name| !schema.primary_keys.iter().any(|k| k == name))
         .collect();
-    let pairs = values.iter().flat_map(|name| [column("before", name), column("after", name)]).collect();
+    let value = |side: &str, name: &str| match sides.unordered.iter().any(|known| known == name) {
+        true => in_any_order().call(vec![column(side, name)]),
+        false => column(side, name),
+    };
+    let pairs = values.iter().flat_map(|name| [value("before", name), value("after", name)]).collect();
     changed_columns(values.iter().map(|name| (*name).to_string()).collect()).call(pairs)
 }
 
@@ -443,7 +474,8 @@ pub(super) async fn incremental(
     let Some(before) = before else { return Ok(Arc::new(statement.lake_table(after, view)?)) };
     let before = before.with_schema(&schema).await?;
     let compared = Compared::new(&before, &after);
-    let sides = Sides { statement, before, after, compared, fields: schema.fields.clone(), condition: None };
+    let (fields, unordered) = (schema.fields.clone(), Vec::new());
+    let sides = Sides { statement, before, after, compared, fields, unordered, condition: None };
     let names = || schema.fields.iter().map(|f| f.name.as_str());
     let plan = if schema.is_primary_key_table() {
         let new = column("before", HERE).is_null();

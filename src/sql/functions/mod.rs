@@ -4,6 +4,7 @@
 mod changes;
 mod diff;
 mod row_accounting;
+mod widening;
 
 use std::sync::Arc;
 
