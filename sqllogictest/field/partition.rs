@@ -1,11 +1,19 @@
 //! Partitions: NULL, names on disk, values with odd characters, columns in any place, filters of every mix.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use async_trait::async_trait;
 use futures::TryStreamExt;
+use futures::stream::BoxStream;
 use lakepin::catalog::FilesystemCatalog;
 use lakepin::object_store::memory::InMemory;
-use lakepin::object_store::{ObjectStore, ObjectStoreExt};
+use lakepin::object_store::path::Path;
+use lakepin::object_store::{
+    CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore, ObjectStoreExt,
+    PutMultipartOptions, PutOptions, PutPayload, PutResult, Result as StoreResult,
+};
 use lakepin::sql::{Session, Warehouse};
 use lakepin::storage::{Location, Storage};
 use lakepin::testing::builder::TableSpec;
@@ -135,8 +143,57 @@ const ODD: &[&str] = &[
 ];
 
 /// The folder's files in a memory store, and a session over it.
-async fn in_memory(lake: &Lake) -> Result<Session, String> {
-    let store = InMemory::new();
+/// A store in memory that remembers which keys were asked for.
+#[derive(Debug, Default)]
+struct Asked {
+    inner: InMemory,
+    keys: Mutex<BTreeSet<String>>,
+}
+
+impl fmt::Display for Asked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.fmt(f)
+    }
+}
+
+#[async_trait]
+impl ObjectStore for Asked {
+    async fn put_opts(&self, location: &Path, payload: PutPayload, opts: PutOptions) -> StoreResult<PutResult> {
+        self.inner.put_opts(location, payload, opts).await
+    }
+
+    async fn put_multipart_opts(
+        &self,
+        location: &Path,
+        opts: PutMultipartOptions,
+    ) -> StoreResult<Box<dyn MultipartUpload>> {
+        self.inner.put_multipart_opts(location, opts).await
+    }
+
+    async fn get_opts(&self, location: &Path, options: GetOptions) -> StoreResult<GetResult> {
+        self.keys.lock().unwrap_or_else(PoisonError::into_inner).insert(location.to_string());
+        self.inner.get_opts(location, options).await
+    }
+
+    fn delete_stream(&self, locations: BoxStream<'static, StoreResult<Path>>) -> BoxStream<'static, StoreResult<Path>> {
+        self.inner.delete_stream(locations)
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, StoreResult<ObjectMeta>> {
+        self.inner.list(prefix)
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> StoreResult<ListResult> {
+        self.inner.list_with_delimiter(prefix).await
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> StoreResult<()> {
+        self.inner.copy_opts(from, to, options).await
+    }
+}
+
+async fn in_memory(lake: &Lake) -> Result<(Session, Arc<Asked>), String> {
+    let store = Arc::new(Asked::default());
     for file in files_below(lake.path()) {
         let relative = file.strip_prefix(lake.path()).text()?.to_string_lossy().into_owned();
         let key = Location::try_new("", &format!("w/{relative}")).text()?;
@@ -144,10 +201,12 @@ async fn in_memory(lake: &Lake) -> Result<Session, String> {
     }
     let count = store.list(None).try_collect::<Vec<_>>().await.text()?.len();
     check(count == files_below(lake.path()).len(), format!("{count} objects"))?;
-    let storage = Storage::from_object_store(Arc::new(store), "memory://lake").text()?;
+    let shared: Arc<dyn ObjectStore> = Arc::<Asked>::clone(&store);
+    let storage = Storage::from_object_store(shared, "memory://lake").text()?;
     let root = storage.location("w").text()?;
     let catalog = FilesystemCatalog::open_in(storage, root).await.text()?;
-    Session::new(&Warehouse::over("memory", Arc::new(catalog)), config()).await.text()
+    let session = Session::new(&Warehouse::over("memory", Arc::new(catalog)), config()).await.text()?;
+    Ok((session, store))
 }
 
 async fn odd_characters_in_partition_values(lake: Lake) -> Done {
@@ -162,7 +221,8 @@ async fn odd_characters_in_partition_values(lake: Lake) -> Done {
         t.append(&odd).text()?;
         t.append(&odd[..3]).text()?;
     }
-    for (place, s) in [("on disk", lake.session().await?), ("in memory", in_memory(&lake).await?)] {
+    let (memory, store) = in_memory(&lake).await?;
+    for (place, s) in [("on disk", lake.session().await?), ("in memory", memory)] {
         for (name, doubled) in [("t", 2), ("k", 1)] {
             for (i, value) in ODD.iter().enumerate() {
                 let quoted = value.replace('\'', "''");
@@ -178,7 +238,16 @@ async fn odd_characters_in_partition_values(lake: Lake) -> Done {
             expect(&s, &format!("SELECT count(*) FROM {name} WHERE id >= 0"), &[&all.to_string()]).await?;
         }
     }
-    Ok(())
+    // escaped once: each data file was asked for, and nothing near one that is not there
+    let there: BTreeSet<String> =
+        store.inner.list(None).map_ok(|object| object.location.to_string()).try_collect().await.text()?;
+    let in_bucket = |keys: &BTreeSet<String>| -> BTreeSet<String> {
+        keys.iter().filter(|key| key.contains("/pt=")).cloned().collect()
+    };
+    let asked = in_bucket(&store.keys.lock().unwrap_or_else(PoisonError::into_inner));
+    let files = in_bucket(&there);
+    check(files.len() == 2 * (ODD.len() + 3), format!("{files:?}"))?;
+    check(asked == files, format!("asked for besides: {:?}", asked.difference(&files).collect::<Vec<_>>()))
 }
 
 async fn partition_columns_stand_anywhere(lake: Lake) -> Done {

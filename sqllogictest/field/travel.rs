@@ -201,11 +201,21 @@ async fn midnight_is_that_of_the_session(lake: Lake) -> Done {
 async fn bare_numbers_are_no_times(lake: Lake) -> Done {
     counted(&lake, "t", 1)?;
     let s = lake.session().await?;
-    for number in ["1678883047", "1678883047356"] {
+    for (number, unit, time) in [
+        ("1678883047", "seconds", "2023-03-15 12:24:07.000 UTC"),
+        ("1678883047", "milliseconds", "1970-01-20 10:21:23.047 UTC"),
+        ("1678883047356", "milliseconds", "2023-03-15 12:24:07.356 UTC"),
+    ] {
+        let spelt = format!("TIMESTAMP '{time}'");
         let sql = format!("SELECT * FROM t TIMESTAMP AS OF {number}");
-        refused(&s, &sql, ErrorKind::Invalid, &["seconds", "milliseconds", "2023-03-15 12:24:07"]).await?;
+        refused(&s, &sql, ErrorKind::Invalid, &[&format!("{unit} {spelt}")]).await?;
+        // what is offered is understood
+        let sql = format!("SELECT * FROM t TIMESTAMP AS OF {spelt}");
+        refused(&s, &sql, ErrorKind::NotFound, &["oldest snapshot kept", time]).await?;
     }
-    Ok(())
+    // seconds beyond all calendars are no reading
+    let error = refused(&s, "SELECT * FROM t TIMESTAMP AS OF 1678883047356", ErrorKind::Invalid, &[]).await?;
+    check(!error.to_string().contains("as seconds"), error.to_string())
 }
 
 async fn maintenance_does_not_change_the_past(lake: Lake) -> Done {

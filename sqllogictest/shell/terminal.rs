@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use lakepin::testing::builder::{TableBuilder, TableSpec};
 use tempfile::TempDir;
 
 use super::pty::Pty;
@@ -195,6 +196,33 @@ fn long_results_are_capped_and_more_shows_the_rest(pty: &mut Pty, _: &TempDir) -
     pty.wait_prompt(PROMPT)?;
     let text = pty.screen().join("\n");
     ensure(text.contains("│ 100 │ row ") && text.contains("│  70 │ row "), || text.clone())
+}
+
+/// What is there already is no long result: it is shown to its last row, on a terminal, too.
+fn metadata_is_never_cut(pty: &mut Pty, home: &TempDir) -> Result<(), String> {
+    let lake = home.path().join("lake");
+    let spec = TableSpec::new(&[("id", "INT"), ("pt", "INT")]).partitioned_by(&["pt"]);
+    let mut table = TableBuilder::create(&lake, "pay", "t", &spec).map_err(|e| e.to_string())?;
+    let rows: Vec<_> = (1001..=1045).map(|pt| serde_json::json!({"id": 1, "pt": pt})).collect();
+    table.append(&rows).map_err(|e| e.to_string())?;
+    pty.line("\\pager off")?;
+    pty.line(&format!("\\connect {}", lake.display()))?;
+    for (number, sql) in [
+        "show partitions t;",
+        "select \"partition\" from \"t$partitions\";",
+        "select \"partition\", file_size_in_bytes from \"t$files\";",
+    ]
+    .iter()
+    .enumerate()
+    {
+        pty.line(sql)?;
+        pty.line(&format!("\\set w end{number}"))?;
+        pty.line("\\echo :w :w")?;
+        let text = pty.wait_text(&format!("end{number} end{number}"))?.join("\n");
+        let shown = (1001..=1045).filter(|pt| text.contains(&pt.to_string())).count();
+        ensure(shown == 45 && !text.contains("more rows …"), || format!("{sql}: {shown}\n{text}"))?;
+    }
+    Ok(())
 }
 
 fn cjk_and_emoji_stay_aligned(pty: &mut Pty, _: &TempDir) -> Result<(), String> {
@@ -702,6 +730,7 @@ pub fn register(tests: &mut Vec<Test>) {
     add("names_are_completed", (40, 120), &[], names_are_completed);
     add("B097_ctrl_c_cancels_and_twice_leaves", (30, 120), &[], ctrl_c_cancels_and_twice_leaves);
     add("B095_long_results_are_capped", (60, 100), &[], long_results_are_capped_and_more_shows_the_rest);
+    add("B095_metadata_is_never_cut", (70, 100), &[], metadata_is_never_cut);
     add("B096_long_tables_stream_in_bounded_memory", (60, 100), &[], long_tables_stream);
     add("B100_cjk_and_emoji_stay_aligned", (30, 80), &[], cjk_and_emoji_stay_aligned);
     add("B100_too_wide_becomes_records", (40, 60), &[], too_wide_becomes_records);
