@@ -29,8 +29,9 @@ use super::unused_store::unused_store;
 use crate::error::{Error, Result};
 use crate::file::FileFormat;
 use crate::read::{ReadCaches, ReadColumn, ReadContext, ReadOptions};
+use crate::scan::partition_text;
 use crate::spec::arrow_types::{arrow_field, datum_to_scalar};
-use crate::spec::{DataType, Datum, TableSchema};
+use crate::spec::{DataField, Datum, TableSchema};
 
 /// What all nodes of one scan have in common.
 #[derive(Clone)]
@@ -174,7 +175,7 @@ impl Layout {
         let facts = UnitFacts::of(&files, self.summary.view.scan_kind());
         let statistics = statistics_of(&facts, pin, &order, schema.table_schema())?;
         let plain = groups.iter().flatten().all(FileRef::is_plain);
-        let mut values = PartitionScalars::try_new(&pin.schema)?;
+        let mut values = PartitionScalars::try_new(&pin.schema, &self.columns)?;
         let groups = groups
             .into_iter()
             .map(|files| {
@@ -267,17 +268,34 @@ fn partitioned(file: FileRef, values: &mut PartitionScalars<'_>) -> Result<Parti
 
 /// Values of partition columns as scalars. The last ones are kept: neighbouring files mostly share their partition.
 struct PartitionScalars<'a> {
-    types: Vec<&'a DataType>,
+    fields: Vec<PartitionColumn<'a>>,
     last: Option<(Arc<[Datum]>, Vec<ScalarValue>)>,
 }
 
+struct PartitionColumn<'a> {
+    field: &'a DataField,
+    /// Whether the query asks for it.
+    is_read: bool,
+}
+
+impl PartitionColumn<'_> {
+    /// The value; NULL for one that Arrow does not hold and nobody reads.
+    fn scalar(&self, value: &Datum) -> Result<ScalarValue> {
+        match datum_to_scalar(value, self.field.data_type()) {
+            Err(_) if !self.is_read => datum_to_scalar(&Datum::Null, self.field.data_type()),
+            Err(error) => Err(error.with_context("column", &self.field.name)),
+            scalar => scalar,
+        }
+    }
+}
+
 impl<'a> PartitionScalars<'a> {
-    fn try_new(schema: &'a TableSchema) -> Result<Self> {
-        let indices = schema.partition_indices()?.into_iter();
-        Ok(Self {
-            types: indices.filter_map(|index| schema.fields.get(index)).map(|field| field.data_type()).collect(),
-            last: None,
-        })
+    fn try_new(schema: &'a TableSchema, read: &[ReadColumn]) -> Result<Self> {
+        let column = |index| {
+            let field = schema.fields.get(index)?;
+            Some(PartitionColumn { field, is_read: read.contains(&ReadColumn::Field(index)) })
+        };
+        Ok(Self { fields: schema.partition_indices()?.into_iter().filter_map(column).collect(), last: None })
     }
 
     fn of(&mut self, partition: &Arc<[Datum]>) -> Result<Vec<ScalarValue>> {
@@ -286,8 +304,12 @@ impl<'a> PartitionScalars<'a> {
         {
             return Ok(values.clone());
         }
-        let values = partition.iter().zip(&self.types).map(|(value, data_type)| datum_to_scalar(value, data_type));
-        let values = values.collect::<Result<Vec<_>>>()?;
+        let named = |error: Error| {
+            let names: Vec<String> = self.fields.iter().map(|column| column.field.name.clone()).collect();
+            error.with_context("partition", partition_text(&names, partition))
+        };
+        let values = partition.iter().zip(&self.fields).map(|(value, column)| column.scalar(value));
+        let values = values.collect::<Result<Vec<_>>>().map_err(named)?;
         self.last = Some((Arc::clone(partition), values.clone()));
         Ok(values)
     }

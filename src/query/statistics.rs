@@ -114,7 +114,8 @@ fn partition_bounds(facts: &UnitFacts, at: usize, data_type: &DataType) -> Resul
         if last.replace(&part.partition).is_some_and(|last| Arc::ptr_eq(last, &part.partition)) {
             continue;
         }
-        let scalar = datum_to_scalar(value, data_type)?;
+        // a time that Arrow does not hold bounds nothing that is compared
+        let Ok(scalar) = datum_to_scalar(value, data_type) else { return Ok(None) };
         if min.as_ref().is_none_or(|known| scalar.partial_cmp(known).is_some_and(|o| o.is_lt())) {
             min = Some(scalar.clone());
         }

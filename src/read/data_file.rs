@@ -19,7 +19,7 @@ use super::section::RowStream;
 use super::stretch::{by_stretches, narrowed};
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::{FileOptions, FileTask, OutputColumn, SEQUENCE_NUMBER};
-use crate::scan::PlannedFile;
+use crate::scan::{PlannedFile, partition_text};
 use crate::spec::{DataField, DataType, Datum, FieldType, FileSource, RowKind, TableSchema};
 
 /// How one column of the result comes about.
@@ -353,6 +353,13 @@ async fn explain(context: &ReadContext, file: &PlannedFile, error: Error) -> Err
     if error.kind() == ErrorKind::NotFound {
         return context.pin.missing_file(&file.location).await;
     }
+    // a partition with a value that its type does not hold
+    let error = match error.code() {
+        "OutOfRange" => {
+            error.with_context("partition", partition_text(&context.pin.schema.partition_keys, &file.partition))
+        }
+        _ => error,
+    };
     error.with_context("file", &file.location)
 }
 

@@ -14,7 +14,7 @@ use super::deletion::{live_rows, made_rows, mask_rows};
 use super::merged::merged;
 use super::selection::selection;
 use crate::error::{Error, Result};
-use crate::scan::{PlannedFile, ScanKind, Section, SectionClass};
+use crate::scan::{PlannedFile, ScanKind, Section, SectionClass, partition_text};
 use crate::snapshot::Pin;
 use crate::spec::arrow_types::{arrow_type, datum_to_scalar};
 
@@ -225,7 +225,12 @@ fn constant_batch(context: &ReadContext, file: &PlannedFile, rows: usize) -> Res
                     .fields
                     .get(*index)
                     .ok_or_else(|| Error::internal(format!("the schema has no column number {index}")))?;
-                let array: ArrayRef = datum_to_scalar(value, field.data_type())?.to_array_of_size(rows)?;
+                let scalar = datum_to_scalar(value, field.data_type()).map_err(|error| {
+                    error
+                        .with_context("column", &field.name)
+                        .with_context("partition", partition_text(&context.pin.schema.partition_keys, &file.partition))
+                })?;
+                let array: ArrayRef = scalar.to_array_of_size(rows)?;
                 debug_assert_eq!(array.data_type(), &arrow_type(field.data_type()));
                 Ok(array)
             }

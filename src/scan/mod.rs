@@ -41,6 +41,7 @@ pub use live::is_above;
 #[cfg(feature = "codec")]
 pub(crate) use live::key_range;
 pub use manifests::{MANIFEST_CACHE_BYTES, ManifestCache, blame_manifest, index_files, live_files, manifest_of};
+pub use partitions::partition_text;
 pub use plan::{
     ChangeRange, DeletionFile, FileDecision, FileRead, PlannedFile, REQUESTS_AT_ONCE, ScanEnv, ScanKind, ScanPlan,
     ScanRequest, Section, SectionClass, Stage, Stages, Unit,

@@ -1,6 +1,6 @@
 //! The partitions a plan meets: each decoded once, filters over partition columns evaluated on their values.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
@@ -8,6 +8,7 @@ use arrow::compute::filter_record_batch;
 use arrow::datatypes::{DataType as ArrowType, SchemaRef};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, DFSchemaRef};
 use datafusion::logical_expr::Expr;
 use datafusion::logical_expr::execution_props::ExecutionProps;
@@ -28,7 +29,10 @@ pub(crate) type PartitionId = usize;
 /// Partitions by their bytes and, where writers encode one partition differently, by their values.
 pub(crate) struct Partitions {
     types: Vec<DataType>,
+    names: Vec<String>,
     schema: SchemaRef,
+    /// By column: a partition with a time that its Arrow type does not hold.
+    far: BTreeMap<usize, PartitionId>,
     /// Settings of the session, which functions may ask for.
     config: Option<Arc<ConfigOptions>>,
     by_bytes: HashMap<BinaryRow, PartitionId>,
@@ -39,15 +43,13 @@ pub(crate) struct Partitions {
 impl Partitions {
     /// For the partition columns of a table.
     pub(crate) fn try_new(schema: &TableSchema, config: Option<Arc<ConfigOptions>>) -> Result<Self> {
-        let types = schema
-            .partition_indices()?
-            .into_iter()
-            .filter_map(|index| schema.fields.get(index))
-            .map(|field| field.data_type().clone())
-            .collect();
+        let fields = schema.partition_indices()?.into_iter().filter_map(|index| schema.fields.get(index));
+        let (types, names) = fields.map(|field| (field.data_type().clone(), field.name.clone())).unzip();
         Ok(Self {
             types,
+            names,
             schema: partition_schema(schema)?,
+            far: BTreeMap::new(),
             config,
             by_bytes: HashMap::new(),
             by_values: HashMap::new(),
@@ -68,6 +70,11 @@ impl Partitions {
         let id = match self.by_values.get(&canonical) {
             Some(known) => *known,
             None => {
+                for (column, (value, data_type)) in values.iter().zip(&self.types).enumerate() {
+                    if is_far(value, data_type) {
+                        self.far.entry(column).or_insert(self.values.len());
+                    }
+                }
                 self.values.push(values.into());
                 self.by_values.insert(canonical, self.values.len() - 1);
                 self.values.len() - 1
@@ -92,15 +99,19 @@ impl Partitions {
         &self.types
     }
 
-    /// All partitions as one batch, a row each, columns in the order of the partition keys.
+    /// All partitions as one batch, a row each, columns in the order of the partition keys. A time that its Arrow type does
+    /// not hold is the first or the last one that it does: see [`Self::compile`].
     pub(crate) fn batch(&self) -> Result<RecordBatch> {
         let columns = self
             .types
             .iter()
             .enumerate()
             .map(|(index, data_type)| {
-                let column: Vec<Datum> =
-                    self.values.iter().map(|row| row.get(index).cloned().unwrap_or(Datum::Null)).collect();
+                let value = |row: &Arc<[Datum]>| row.get(index).cloned().unwrap_or(Datum::Null);
+                let mut column: Vec<Datum> = self.values.iter().map(value).collect();
+                if self.far.contains_key(&index) {
+                    column.iter_mut().for_each(|value| bring_near(value, data_type));
+                }
                 datums_to_array(&column, data_type)
             })
             .collect::<Result<Vec<ArrayRef>>>()?;
@@ -109,7 +120,23 @@ impl Partitions {
     }
 
     /// Compiles a filter over partition columns (names without qualifiers).
+    ///
+    /// # Errors
+    /// A filter that asks more of a column than whether it is NULL, where a partition has a time in it that its Arrow type
+    /// does not hold; it names the partition.
     pub(crate) fn compile(&self, expr: &Expr) -> Result<Arc<dyn PhysicalExpr>> {
+        for (column, partition) in &self.far {
+            if self.names.get(*column).is_some_and(|name| reads_value(expr, name)) {
+                let (Some(value), Some(data_type)) =
+                    (self.values(*partition).get(*column).cloned(), self.types.get(*column))
+                else {
+                    continue;
+                };
+                let error = datums_to_array(&[value], data_type).err();
+                let error = error.unwrap_or_else(|| Error::internal("a time that is far and is not"));
+                return Err(error.with_context("partition", partition_text(&self.names, &self.values(*partition))));
+            }
+        }
         let mut props = ExecutionProps::new();
         props.config_options = self.config.clone();
         let schema: DFSchemaRef = Arc::new(DFSchema::try_from(Arc::clone(&self.schema))?);
@@ -123,6 +150,45 @@ impl Partitions {
         let expr = simple.as_ref().unwrap_or(expr);
         Ok(create_physical_expr(expr, &schema, &props, &PhysicalPlanningContext::default())?)
     }
+}
+
+/// `dt=a/h=1`, for messages; values in the words of the format.
+pub fn partition_text(names: &[String], values: &[Datum]) -> String {
+    let parts = names.iter().zip(values).map(|(name, value)| format!("{name}={value}"));
+    parts.collect::<Vec<_>>().join("/")
+}
+
+/// Whether a time is beyond what its Arrow type holds.
+fn is_far(value: &Datum, data_type: &DataType) -> bool {
+    matches!(value, Datum::Timestamp(..)) && datums_to_array(std::slice::from_ref(value), data_type).is_err()
+}
+
+fn bring_near(value: &mut Datum, data_type: &DataType) {
+    if let Datum::Timestamp(millis, _) = value
+        && is_far(&Datum::Timestamp(*millis, 0), data_type)
+    {
+        *value = Datum::Timestamp(if *millis < 0 { NEAREST.0 } else { NEAREST.1 }, 0);
+    }
+}
+
+/// Milliseconds that every unit holds.
+const NEAREST: (i64, i64) = (i64::MIN / 1_000_000 + 1, i64::MAX / 1_000_000 - 1);
+
+/// Whether an expression asks more of a column than whether it is NULL.
+fn reads_value(expr: &Expr, name: &str) -> bool {
+    let is_it = |expr: &Expr| matches!(expr, Expr::Column(column) if column.name == name);
+    let mut reads = false;
+    let walked = expr.apply(|part| {
+        Ok(match part {
+            Expr::IsNull(inner) | Expr::IsNotNull(inner) if is_it(inner) => TreeNodeRecursion::Jump,
+            part if is_it(part) => {
+                reads = true;
+                TreeNodeRecursion::Stop
+            }
+            _ => TreeNodeRecursion::Continue,
+        })
+    });
+    reads || walked.is_err()
 }
 
 /// The rows of `batch` for which a filter is true. NULL is not true.
