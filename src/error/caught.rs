@@ -22,7 +22,26 @@ pub(crate) fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
 
 fn words(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_string());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no words".to_string())
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+    text.map_or_else(|| "no words".to_string(), |text| told(&text))
+}
+
+/// The words of a panic for who reads a table: without the calls and the source files of the decoder.
+fn told(text: &str) -> String {
+    const UNWRAPPED: &[(&str, &str)] = &[
+        ("called `Result::unwrap()` on an `Err` value: ", ""),
+        ("called `Option::unwrap()` on a `None` value", "something is missing in it"),
+    ];
+    let text = UNWRAPPED.iter().fold(text.to_string(), |text, (call, words)| text.replace(call, words));
+    text.split_inclusive(['"', '\'', ' ', '(', ')', ','])
+        .map(|word| match word.rsplit_once('/') {
+            Some((folder, file)) if file.contains(".rs") => match folder.find('/') {
+                Some(0) => file,
+                _ => word,
+            },
+            _ => word,
+        })
+        .collect()
 }
 
 /// Keeps panics that are caught and told as errors from being printed as well; all others are printed as before. For the
@@ -50,5 +69,20 @@ mod tests {
         assert_eq!(caught(|| 7), Ok(7));
         assert_eq!(caught(|| panic!("of {}", 3)), Err::<(), _>("of 3".to_string()));
         assert_eq!(caught(|| caught(|| panic!("inside"))), Ok(Err::<(), _>("inside".to_string())));
+    }
+
+    #[test]
+    fn words_name_no_source_files_and_no_calls() {
+        let cases = [
+            (
+                r#"called `Result::unwrap()` on an `Err` value: Io { location: Location { file: "/home/x/lib-1/src/a.rs", line: 3 } }"#,
+                r#"Io { location: Location { file: "a.rs", line: 3 } }"#,
+            ),
+            ("called `Option::unwrap()` on a `None` value", "something is missing in it"),
+            ("cannot read /data/t/bucket-0/a.orc, 3/4 of it", "cannot read /data/t/bucket-0/a.orc, 3/4 of it"),
+        ];
+        for (panic, told) in cases {
+            assert_eq!(caught(|| panic!("{panic}")), Err::<(), _>(told.to_string()));
+        }
     }
 }

@@ -76,6 +76,29 @@ impl LakeView {
         }
     }
 
+    /// Refuses a table with columns of the names that the view adds: nobody could tell them apart.
+    fn refuse_own_names(self, pin: &Pin) -> Result<()> {
+        let added: &[&str] = match self {
+            Self::RowTracking => &["_ROW_ID", "_SEQUENCE_NUMBER"],
+            _ if !self.shows_kinds() => &[],
+            _ if pin.options.table_read_sequence_number && pin.schema.is_primary_key_table() => {
+                &["rowkind", "_SEQUENCE_NUMBER"]
+            }
+            _ => &["rowkind"],
+        };
+        let Some(own) = pin.schema.fields.iter().find(|field| added.contains(&field.name.as_str())) else {
+            return Ok(());
+        };
+        Err(Error::unsupported(format!("the table has a column '{}' of its own, and this view adds one", own.name))
+            .with_code("ColumnOfView")
+            .with_context("table", pin.table.name())
+            .with_context("column", &own.name)
+            .with_hint(match self {
+                Self::RowTracking => "read the table itself",
+                _ => "read the table itself, and what changed with paimon_diff('t', from => 1, to => 2)",
+            }))
+    }
+
     /// Columns and schema of the view.
     pub(super) fn columns(self, pin: &Pin) -> Result<(Arc<[ReadColumn]>, SchemaRef)> {
         if self == Self::RowTracking && !pin.options.row_tracking_enabled {
@@ -84,6 +107,7 @@ impl LakeView {
                 .with_context("table", pin.table.name())
                 .with_context("option", "row-tracking.enabled"));
         }
+        self.refuse_own_names(pin)?;
         let table = arrow_schema(&pin.schema);
         let mut columns = Vec::new();
         let mut fields: Vec<Arc<Field>> = Vec::new();

@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use arrow::util::display::array_value_to_string;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{Column, ScalarValue};
 use datafusion::logical_expr::Expr;
 use datafusion::logical_expr::utils::split_conjunction;
 
@@ -78,7 +81,7 @@ impl Filters {
                     Reach::Partition | Reach::Nowhere => None,
                 };
                 let expr = without_qualifiers(part);
-                let text: Arc<str> = expr.human_display().to_string().into();
+                let text: Arc<str> = shown(&expr).into();
                 conjuncts.push(Conjunct { filter, text, expr, reach, condition, pruner });
             }
         }
@@ -113,6 +116,22 @@ impl Filters {
             _ => Condition::And(parts),
         }
     }
+}
+
+/// A condition as it is shown: times as people write them, not as counts of their unit.
+fn shown(expr: &Expr) -> String {
+    let told = expr.clone().transform(|part| {
+        let text = match &part {
+            Expr::Literal(value, _) if value.data_type().is_temporal() && !value.is_null() => time_text(value),
+            _ => None,
+        };
+        Ok(text.map_or(Transformed::no(part), |text| Transformed::yes(Expr::Column(Column::from_name(text)))))
+    });
+    told.map_or_else(|_| expr.human_display().to_string(), |told| told.data.human_display().to_string())
+}
+
+fn time_text(value: &ScalarValue) -> Option<String> {
+    array_value_to_string(&value.to_array().ok()?, 0).ok()
 }
 
 /// For each filter whether a plan decides it exactly, so that nothing is left to filter above the scan: it reads

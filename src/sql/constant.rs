@@ -90,7 +90,22 @@ fn not_constant(expr: &SqlExpr, reason: String) -> Error {
     Error::invalid(format!("{expr} is not a constant: {reason}")).with_code("NotConstant")
 }
 
+/// A query among the parts of an expression: its rows would be read before it is known at which snapshot.
+fn refuse_query(expr: &SqlExpr) -> Result<()> {
+    let mut expr = expr.clone();
+    let found = visit_expressions_mut(&mut expr, |part| match part {
+        SqlExpr::Subquery(_) | SqlExpr::Exists { .. } | SqlExpr::InSubquery { .. } => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    });
+    if found.is_continue() {
+        return Ok(());
+    }
+    Err(not_constant(&expr, "a subquery is read when the snapshots of the statement are chosen already".to_string())
+        .with_hint("ask for the value first, and write it in its place: as a literal, or as a parameter"))
+}
+
 fn logical(state: &SessionState, expr: &SqlExpr) -> Result<Expr> {
+    refuse_query(expr)?;
     let mut aliased = ExprWithAlias { expr: expr.clone(), alias: None };
     fix_expression(&mut aliased.expr);
     state

@@ -346,7 +346,7 @@ impl Renamer<'_> {
         }
         match text(expr) {
             Some(text) => Ok(PinRequest::Version(text.to_string())),
-            None => Err(Error::invalid(format!("{expr} is no version"))
+            None => Err(Error::invalid(format!("{expr} is no version: it is written as it is, and is no expression"))
                 .with_code("BadSelector")
                 .with_hint("write a snapshot id such as 3 or a tag such as 'eod'")),
         }

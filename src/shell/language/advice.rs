@@ -83,6 +83,9 @@ fn of_time_travel(code: &str) -> Option<&'static str> {
         }
         "NoCommonType" => "两边这一列的类型没有共同的类型：用 columns => 只列出其他列，或用连接并自己转换类型",
         "NotComparable" => "两个表的主键不同，不能按主键比较：改用连接或 EXCEPT",
+        "ColumnOfView" => {
+            "表里已有同名的列（rowkind、_SEQUENCE_NUMBER 等），这个视图无法再加：直接读表，变化用 paimon_diff 查看"
+        }
         "NoRowTracking" => "表没有开启行追踪（row-tracking.enabled），没有行号可读：去掉行号列",
         _ => return None,
     })

@@ -210,8 +210,7 @@ impl Session {
                     let ident = self.pinned_ident(run, &database, &table).await;
                     let ident = ident.filter(|ident| self.settings().pins.read().contains_key(ident));
                     let Some(ident) = ident else {
-                        let pinned: Vec<String> =
-                            self.settings().pins.read().keys().map(|i| format!("{}.{}", i.database, i.table)).collect();
+                        let pinned: Vec<String> = self.settings().pins.read().keys().map(ToString::to_string).collect();
                         return Err(Error::not_found(format!("{database}.{table} is not pinned"))
                             .with_code("NotPinned")
                             .with_hint(known_names(
