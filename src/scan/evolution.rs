@@ -98,8 +98,7 @@ pub(crate) fn check(live: &mut [Live], wanted: &Wanted<'_>) -> Result<()> {
         if let Some((before, other)) = end
             && *first <= before
         {
-            let apart = wanted.options.raw.get("data-evolution.enabled").is_some_and(|text| text.trim() == "true");
-            if !apart && live.iter().all(|file| file.entry.file.write_cols.is_none()) {
+            if !wanted.options.data_evolution_enabled && live.iter().all(|file| file.entry.file.write_cols.is_none()) {
                 return Err(Error::corrupt(format!("two files hold rows of the same row ids: '{other}' and '{name}'"))
                     .with_code("RowIdsOverlap")
                     .with_hint(

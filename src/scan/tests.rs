@@ -391,16 +391,22 @@ fn parts_of_a_row_in_several_files_are_refused_and_whole_rows_are_read() {
         live
     };
     let options = crate::spec::CoreOptions::parse(&schema.options).unwrap();
-    let reading = |files: &[Live], columns: Option<&std::collections::BTreeSet<usize>>| {
-        let wanted = super::evolution::Wanted { schema: &schema, options: &options, columns };
+    let under = |files: &[Live], columns: Option<&std::collections::BTreeSet<usize>>, options| {
+        let wanted = super::evolution::Wanted { schema: &schema, options, columns };
         let mut files = files.to_vec();
         let kept = super::evolution::check(&mut files, &wanted).map_err(|error| error.code());
         kept.map(|()| files.iter().filter(|file| file.is_kept()).count())
     };
+    let reading = |files: &[Live], columns: Option<&_>| under(files, columns, &options);
     let check = |files: &[Live]| reading(files, None).map(|_| ());
     assert_eq!(check(&[spread(0, 10, "a.parquet"), spread(10, 5, "b.parquet")]), Ok(()));
     assert_eq!(check(&[spread(0, 10, "a.parquet"), spread(0, 10, "b.parquet")]), Err("RowIdsOverlap"));
     assert_eq!(check(&[spread(5, 10, "a.parquet"), spread(0, 6, "b.parquet")]), Err("RowIdsOverlap"));
+    // where columns may be kept apart, that is what it is, in whatever letters the option is set
+    let set = [("data-evolution.enabled".to_string(), " TRUE".to_string())];
+    let apart = crate::spec::CoreOptions::parse(&set.into_iter().collect()).unwrap();
+    let twice = [spread(0, 10, "a.parquet"), spread(0, 10, "b.parquet")];
+    assert_eq!(under(&twice, None, &apart), Err("DataEvolution"));
     assert_eq!(check(&[spread(0, 10, "a.blob")]), Err("ColumnFile"));
     // a file of one column is left out when that column is not read, and only beside the file of the other columns
     let column = |first: i64, rows: i64, name: &str, of: &[&str]| {
