@@ -243,6 +243,8 @@ impl<'a> Conditions<'a> {
                 (Operator::Or, false) | (Operator::And, true) => {
                     Condition::or(vec![self.build(left, negated, depth + 1), self.build(right, negated, depth + 1)])
                 }
+                (Operator::IsNotDistinctFrom, _) => self.distinct(left, right, negated),
+                (Operator::IsDistinctFrom, _) => self.distinct(left, right, !negated),
                 _ => match CompareOp::from_operator(*op) {
                     Some(op) => self.compare(left, op, right, negated),
                     None => Condition::Unknown,
@@ -372,6 +374,20 @@ impl<'a> Conditions<'a> {
             return if negated { Condition::Unknown } else { Condition::Never };
         }
         Condition::OneOf { column: operand.column, cast: operand.cast, literals, negated }
+    }
+
+    /// `IS DISTINCT FROM`, which is never NULL; negated `IS NOT DISTINCT FROM`.
+    fn distinct(&self, left: &Expr, right: &Expr, distinct: bool) -> Condition {
+        match (left, right) {
+            (Expr::Literal(literal, _), side) | (side, Expr::Literal(literal, _)) if literal.is_null() => {
+                self.null_test(side, distinct)
+            }
+            _ if !distinct => self.compare(left, CompareOp::Eq, right, false),
+            (Expr::Literal(..), side) | (side, Expr::Literal(..)) => {
+                Condition::or(vec![self.compare(left, CompareOp::NotEq, right, false), self.null_test(side, false)])
+            }
+            _ => Condition::Unknown,
+        }
     }
 
     fn null_test(&self, expr: &Expr, negated: bool) -> Condition {

@@ -212,7 +212,7 @@ fn apart(expr: Expr) -> DfResult<Transformed<Expr>> {
 }
 
 /// The value of an element that is the same for all rows.
-fn literal(item: &Expr) -> Option<ScalarValue> {
+pub(super) fn literal(item: &Expr) -> Option<ScalarValue> {
     if let Expr::Literal(value, _) = item {
         return Some(value.clone());
     }

@@ -16,6 +16,7 @@
 //! | `zoned` | TIMESTAMP WITH LOCAL TIME ZONE on the session's clock |
 //! | `in_lists`, `using` | NULL in `IN (…)`; the column of `JOIN … USING` |
 //! | `aggregates/` | `sum`, `avg`, `min` and `max` of our sessions |
+//! | `row_values`, `map_keys` | rows compared column by column; `m[1]` by the type of the map's keys |
 //! | `map_order` | where the order of a map's entries decides |
 //! | `settings` | what a session remembers |
 //! | `parameters` | values for `$name` |
@@ -44,6 +45,7 @@ mod functions;
 mod identifiers;
 mod in_lists;
 mod limits;
+mod map_keys;
 mod map_order;
 mod memory;
 mod names;
@@ -56,6 +58,7 @@ mod prepared;
 mod refused;
 mod result;
 mod rewrite;
+mod row_values;
 mod selector;
 mod session;
 mod settings;

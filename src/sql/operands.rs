@@ -11,6 +11,7 @@
 //!   column would lose its digits below. Here all of them become nanoseconds.
 //! - BOOLEAN beside 0, 1 or a text would be refused. Here they are TRUE and FALSE.
 //! - A decimal that is compared with a number of more digits: see [`super::decimals`].
+//! - Rows, and keys of maps: see [`super::row_values`] and [`super::map_keys`].
 
 use std::sync::Arc;
 
@@ -26,6 +27,8 @@ use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan, Operator,
 use datafusion::optimizer::AnalyzerRule;
 
 use super::decimals;
+use super::map_keys::to_key_type;
+use super::row_values::by_columns;
 use super::times::{is_beyond_nanos, is_of_micros};
 
 /// See the module. Runs before types are coerced.
@@ -51,7 +54,8 @@ impl AnalyzerRule for LosslessOperands {
             }
             let node = node.map_expressions(|expr| {
                 let name = names.save(&expr);
-                let lossless = expr.transform_up(|expr| lossless(expr, &schema))?;
+                let by_columns = expr.transform_down(|expr| Ok(by_columns(expr)))?;
+                let lossless = by_columns.transform_data(|expr| expr.transform_up(|expr| lossless(expr, &schema)))?;
                 Ok(lossless.update_data(|expr| name.restore(expr)))
             })?;
             let node = node.transform_data(|node| inputs(node, &schema))?;
@@ -79,7 +83,9 @@ fn lossless(expr: Expr, schema: &DFSchema) -> DfResult<Transformed<Expr>> {
             let results = case.when_then_expr.iter_mut().map(|(_, then)| then.as_mut());
             changed | together(results.chain(case.else_expr.iter_mut().map(AsMut::as_mut)).collect(), false, schema)
         }
-        Expr::ScalarFunction(function) => together(function.args.iter_mut().collect(), false, schema),
+        Expr::ScalarFunction(function) => {
+            to_key_type(function, schema) | together(function.args.iter_mut().collect(), false, schema)
+        }
         Expr::InSubquery(InSubquery { expr, subquery, .. })
         | Expr::SetComparison(SetComparison { expr, subquery, .. }) => beside_rows(expr, subquery, schema)?,
         _ => false,
