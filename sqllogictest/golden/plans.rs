@@ -59,6 +59,13 @@ pub fn kept(answer: &Answer) -> Result<BTreeSet<String>, String> {
     Ok(files.filter(|(_, kept)| kept.as_deref() == Some("true")).filter_map(|(name, _)| Some(bare(&name?))).collect())
 }
 
+/// The files of a plan of Java's.
+fn planned(reader: &Reader, file: &str) -> Result<BTreeSet<String>, String> {
+    let splits = reader.lines(file)?;
+    let files = splits.iter().flat_map(|split| split["files"].as_array().cloned().unwrap_or_default());
+    Ok(files.filter_map(|f| f["name"].as_str().map(ToString::to_string)).collect())
+}
+
 /// The files kept are those of Java's plan, but for the plans listed above. That they are no fewer than needed is what
 /// the row comparison of the same filter shows.
 pub async fn check_plan(reader: &Reader, file: &str) -> Result<Verdict, String> {
@@ -70,12 +77,7 @@ pub async fn check_plan(reader: &Reader, file: &str) -> Result<Verdict, String> 
         None => (rest, None),
     };
     let base = format!("SELECT * FROM {table} VERSION AS OF {id}");
-    let java: BTreeSet<String> = reader
-        .lines(file)?
-        .iter()
-        .flat_map(|split| split["files"].as_array().cloned().unwrap_or_default())
-        .filter_map(|f| f["name"].as_str().map(ToString::to_string))
-        .collect();
+    let java = planned(reader, file)?;
     let sql = match filter {
         Some(filter) => {
             let answer = match reader.ask(&format!("{base} LIMIT 0")).await {
@@ -118,7 +120,8 @@ pub async fn check_plan(reader: &Reader, file: &str) -> Result<Verdict, String> 
     ))
 }
 
-/// Live files of a snapshot against `$files`: name, bucket, level, rows, deletes, sequence range, schema, source.
+/// Live files of a snapshot against `$files`: name, bucket, level, rows, deletes, sequence range, schema, source. Listed are
+/// those of Java's plan: no file of a hidden level, and those of the branch that completes the table.
 pub async fn check_files(reader: &Reader, file: &str) -> Result<Verdict, String> {
     let id = file.trim_end_matches(".jsonl").strip_prefix("files-").ok_or("odd name")?;
     let files = quoted(&format!("{}$files", reader.table));
@@ -143,10 +146,18 @@ pub async fn check_files(reader: &Reader, file: &str) -> Result<Verdict, String>
         }
     }
     let mut theirs: BTreeMap<String, Vec<Option<i64>>> = BTreeMap::new();
+    let planned = planned(reader, &format!("plan-{id}.jsonl"))?;
     for line in reader.lines(file)? {
         let name = line["name"].as_str().ok_or("no name")?.to_string();
-        theirs.insert(name, members.iter().map(|m| line[*m].as_i64()).collect());
+        if planned.contains(&name) {
+            theirs.insert(name, members.iter().map(|m| line[*m].as_i64()).collect());
+        }
     }
+    if ours.keys().ne(planned.iter()) {
+        return Err(format!("Java plans {planned:?}, listed are {:?}", ours.keys()));
+    }
+    // of the branch's files the archive has no entries
+    ours.retain(|name, _| theirs.contains_key(name));
     if ours == theirs {
         return Ok(Verdict::Equal);
     }

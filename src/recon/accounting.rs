@@ -3,6 +3,7 @@
 //! Raw, hidden and vector-deleted rows come from metadata, the others from reading the files; that both sides meet is
 //! checked, unit by unit, and never rounded.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
@@ -24,12 +25,53 @@ use crate::snapshot::Pin;
 use crate::spec::text::datum_text_in;
 use crate::spec::{DataField, DataType, Datum, RowKind, Zone};
 
+/// The values of a partition, as a key in a total order: different partitions may have the same text, NULL and the default
+/// name for one.
+#[derive(Debug, Clone, Default)]
+pub struct PartitionValues(Arc<[Datum]>);
+
+impl From<Arc<[Datum]>> for PartitionValues {
+    fn from(values: Arc<[Datum]>) -> Self {
+        Self(values)
+    }
+}
+
+impl From<Vec<Datum>> for PartitionValues {
+    fn from(values: Vec<Datum>) -> Self {
+        Self(values.into())
+    }
+}
+
+impl Ord for PartitionValues {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let pairs = self.0.iter().zip(other.0.iter());
+        let different = pairs.map(|(one, other)| one.total_cmp(other)).find(|order| order.is_ne());
+        different.unwrap_or_else(|| self.0.len().cmp(&other.0.len()))
+    }
+}
+
+impl PartialOrd for PartitionValues {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for PartitionValues {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for PartitionValues {}
+
 /// Counts of one partition or unit, or of the whole table. For primary-key tables
 /// `raw = hidden + vector_deleted + superseded + tombstoned + final`; for append tables `raw = vector_deleted + final`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AccountingRow {
     /// Partition as `dt=2026-04-16/h=1`; empty for tables without partitions and for the total.
     pub partition: String,
+    /// Its values; empty likewise.
+    pub values: PartitionValues,
     /// Bucket, None for sums over buckets.
     pub bucket: Option<i32>,
     /// Live files.
@@ -63,7 +105,7 @@ pub struct Accounting {
     pub primary_key: bool,
     /// Whether files were read; else only raw, hidden and vector-deleted rows and the bounds are known.
     pub exact: bool,
-    /// One row per partition, sorted.
+    /// One row per partition, sorted; several may have the same text.
     pub partitions: Vec<AccountingRow>,
     /// One row per partition and bucket, sorted.
     pub units: Vec<AccountingRow>,
@@ -101,8 +143,8 @@ impl AccountingRow {
         self.final_bounds.1 += other.final_bounds.1;
     }
 
-    fn start(partition: String, bucket: Option<i32>) -> Self {
-        Self { partition, bucket, retract_rows: Some(0), ..Self::default() }
+    fn start(partition: String, values: PartitionValues, bucket: Option<i32>) -> Self {
+        Self { partition, values, bucket, retract_rows: Some(0), ..Self::default() }
     }
 }
 
@@ -135,7 +177,7 @@ pub async fn account(pin: &Arc<Pin>, env: &Arc<QueryEnv>, options: &AccountingOp
         ..counting(pin)?
     };
     let plan = crate::scan::plan(pin, &request, &env.scan).await?;
-    let mut units: BTreeMap<(String, i32), AccountingRow> = BTreeMap::new();
+    let mut units = Units { rows: BTreeMap::new(), pin, zone: options.zone };
     let mut accounting = Accounting {
         primary_key,
         exact: options.exact,
@@ -144,7 +186,6 @@ pub async fn account(pin: &Arc<Pin>, env: &Arc<QueryEnv>, options: &AccountingOp
         restricted,
         ..Accounting::default()
     };
-    let named = |partition: &[Datum]| partition_text(pin, partition, &options.zone);
     let mut column_rows = 0;
     for decision in &plan.decisions {
         if decision.read == FileRead::Dropped(Stage::Column) {
@@ -154,8 +195,7 @@ pub async fn account(pin: &Arc<Pin>, env: &Arc<QueryEnv>, options: &AccountingOp
         if matches!(decision.read, FileRead::Dropped(stage) if !matches!(stage, Stage::Level | Stage::Vector)) {
             continue;
         }
-        let key = (named(&decision.partition)?, decision.bucket.0);
-        let row = units.entry(key.clone()).or_insert_with(|| AccountingRow::start(key.0, Some(key.1)));
+        let row = units.of(&decision.partition, decision.bucket.0)?;
         let rows = u64::try_from(decision.rows).map_err(|_| Error::corrupt("a file has a negative row count"))?;
         row.files += 1;
         row.raw_rows += rows;
@@ -167,8 +207,7 @@ pub async fn account(pin: &Arc<Pin>, env: &Arc<QueryEnv>, options: &AccountingOp
     }
     let reader = Reader::new(pin, env, options)?;
     for unit in &plan.units {
-        let key = (named(&unit.partition)?, unit.bucket.0);
-        let row = units.entry(key.clone()).or_insert_with(|| AccountingRow::start(key.0, Some(key.1)));
+        let row = units.of(&unit.partition, unit.bucket.0)?;
         for section in &unit.sections {
             reader.count(unit, section, row, &mut accounting.violations).await?;
         }
@@ -176,20 +215,36 @@ pub async fn account(pin: &Arc<Pin>, env: &Arc<QueryEnv>, options: &AccountingOp
     if column_rows > 0 {
         accounting.notices.push(NoticeKind::ColumnRows { rows: column_rows }.into());
     }
-    check_totals(&plan, &units, column_rows, &mut accounting);
-    let mut partitions: BTreeMap<String, AccountingRow> = BTreeMap::new();
-    let mut total = AccountingRow::start(String::new(), None);
-    for row in units.values() {
+    accounting.units = units.rows.into_values().collect();
+    check_totals(&plan, column_rows, &mut accounting);
+    let mut partitions: BTreeMap<(&str, &PartitionValues), AccountingRow> = BTreeMap::new();
+    let mut total = AccountingRow::start(String::new(), PartitionValues::default(), None);
+    for row in &accounting.units {
         partitions
-            .entry(row.partition.clone())
-            .or_insert_with(|| AccountingRow::start(row.partition.clone(), None))
+            .entry((&row.partition, &row.values))
+            .or_insert_with(|| AccountingRow::start(row.partition.clone(), row.values.clone(), None))
             .add(row);
         total.add(row);
     }
-    accounting.units = units.into_values().collect();
     accounting.partitions = partitions.into_values().collect();
     accounting.total = total;
     Ok(accounting)
+}
+
+/// Rows of partitions and buckets, in the order in which they are shown.
+struct Units<'a> {
+    rows: BTreeMap<(String, PartitionValues, i32), AccountingRow>,
+    pin: &'a Arc<Pin>,
+    zone: Zone,
+}
+
+impl Units<'_> {
+    fn of(&mut self, partition: &Arc<[Datum]>, bucket: i32) -> Result<&mut AccountingRow> {
+        let shown = partition_text(self.pin, partition, &self.zone)?;
+        let values = PartitionValues::from(Arc::clone(partition));
+        let start = || AccountingRow::start(shown.clone(), values.clone(), Some(bucket));
+        Ok(self.rows.entry((shown.clone(), values.clone(), bucket)).or_insert_with(start))
+    }
 }
 
 /// What counting asks of a scan: no column that is kept in files of its own.
@@ -217,13 +272,8 @@ fn stored_column(pin: &Pin) -> Result<Option<usize>> {
     Ok(columns.find(|(index, field)| !partition.contains(index) && !is_apart(field)).map(|(index, _)| index))
 }
 
-fn check_totals(
-    plan: &ScanPlan,
-    units: &BTreeMap<(String, i32), AccountingRow>,
-    column_rows: u64,
-    accounting: &mut Accounting,
-) {
-    let raw: u64 = units.values().map(|row| row.raw_rows).sum();
+fn check_totals(plan: &ScanPlan, column_rows: u64, accounting: &mut Accounting) {
+    let raw: u64 = accounting.units.iter().map(|row| row.raw_rows).sum();
     if let Some(total) = accounting.snapshot_total
         && !accounting.restricted
         && plan.pin.fallback.is_none()
@@ -236,7 +286,7 @@ fn check_totals(
     if !accounting.exact {
         return;
     }
-    for row in units.values().filter(|row| !row.identity_holds()) {
+    for row in accounting.units.iter().filter(|row| !row.identity_holds()) {
         let place = match (row.partition.as_str(), row.bucket) {
             ("", Some(bucket)) => format!("bucket {bucket}"),
             (partition, Some(bucket)) => format!("{partition}, bucket {bucket}"),
@@ -467,150 +517,4 @@ pub fn partition_text(pin: &Pin, values: &[Datum], zone: &Zone) -> Result<String
 }
 
 #[cfg(test)]
-mod tests {
-    use std::path::Path;
-
-    use arrow::array::{Float64Array, Int8Array, Int32Array, Int64Array};
-    use arrow::compute::cast;
-    use arrow::datatypes::DataType as ArrowType;
-    use serde_json::json;
-
-    use super::*;
-    use crate::catalog::{Catalog, FilesystemCatalog};
-    use crate::memory::Unbounded;
-    use crate::snapshot::PinRequest;
-    use crate::spec::CommitKind;
-    use crate::testing::builder::{FileSpec, TableBuilder, TableSpec};
-    use crate::testing::golden;
-
-    /// Counts the latest snapshot under some options.
-    async fn counted(warehouse: &Path, database: &str, table: &str, options: &[(&str, &str)]) -> Accounting {
-        let catalog = FilesystemCatalog::open(&warehouse.to_string_lossy(), &BTreeMap::new()).await.unwrap();
-        let table = catalog.table(database, table).await.unwrap();
-        let options = options.iter().map(|(key, value)| ((*key).to_string(), (*value).to_string())).collect();
-        let pin = Pin::resolve(&table, PinRequest::Latest, &options).await.unwrap();
-        let options = AccountingOptions {
-            exact: true,
-            zone: Zone::UTC,
-            budget: Arc::new(Unbounded),
-            partitions: Vec::new(),
-            config: None,
-        };
-        account(&pin, &QueryEnv::new(), &options).await.unwrap()
-    }
-
-    /// Raw, hidden, deleted by vectors, final.
-    fn parts(row: &AccountingRow) -> [u64; 4] {
-        [row.raw_rows, row.hidden_rows, row.vector_deleted, row.final_rows]
-    }
-
-    #[tokio::test]
-    async fn files_that_are_not_read_are_counted_for_what_they_are() {
-        let dir = tempfile::tempdir().unwrap();
-        let spec = TableSpec::new(&[("id", "INT NOT NULL"), ("v", "INT")])
-            .primary_key(&["id"])
-            .option("bucket", "2")
-            .option("deletion-vectors.enabled", "true");
-        let mut table = TableBuilder::create(dir.path(), "d", "t", &spec).unwrap();
-        let rows: Vec<_> = (0..40).map(|id| json!({"id": id, "v": id})).collect();
-        table.commit().file(FileSpec::rows(&rows).level(5)).kind(CommitKind::Compact).publish().unwrap();
-        let all = table.live_files().unwrap();
-        let (gone, half) = (&all[0].file, &all[1].file);
-        table
-            .commit()
-            .delete_positions(&gone.file_name, &(0..gone.row_count as u64).collect::<Vec<_>>())
-            .delete_positions(&half.file_name, &[0, 1])
-            .kind(CommitKind::Compact)
-            .publish()
-            .unwrap();
-        table.append(&[json!({"id": 1000, "v": 1})]).unwrap();
-        let counts = counted(dir.path(), "d", "t", &[]).await;
-        let gone = gone.row_count as u64;
-        assert_eq!(parts(&counts.total), [41, 1, gone + 2, 38 - gone]);
-        assert_eq!(counts.violations, Vec::<String>::new());
-        // one bucket asked for: the other's files are no deleted rows
-        let mut sums = [0; 4];
-        for bucket in ["0", "1"] {
-            let counts = counted(dir.path(), "d", "t", &[("scan.bucket", bucket)]).await;
-            assert_eq!(counts.violations, Vec::<String>::new());
-            assert_eq!(counts.units.len(), 1);
-            sums.iter_mut().zip(parts(&counts.total)).for_each(|(sum, part)| *sum += part);
-        }
-        assert_eq!(sums, parts(&counts.total));
-    }
-
-    #[tokio::test]
-    async fn both_zeros_and_all_nans_are_one_key_each() {
-        for (text, of) in [("DOUBLE", ArrowType::Float64), ("FLOAT", ArrowType::Float32)] {
-            let dir = tempfile::tempdir().unwrap();
-            let spec = TableSpec::new(&[("k", &format!("{text} NOT NULL")), ("v", "INT")])
-                .primary_key(&["k"])
-                .option("bucket", "1")
-                .option("merge-engine", "aggregation")
-                .option("fields.v.aggregate-function", "sum");
-            let mut table = TableBuilder::create(dir.path(), "d", "t", &spec).unwrap();
-            let other_nan = if of == ArrowType::Float64 {
-                f64::from_bits(0xfff8_0000_0000_0001)
-            } else {
-                f64::from(f32::from_bits(0xffc0_0001))
-            };
-            for keys in [[0.0, 1.0, f64::NAN], [-0.0, 1.0, other_nan]] {
-                let keys = cast(&Float64Array::from(keys.to_vec()), &of).unwrap();
-                let columns: Vec<(&str, ArrayRef)> = vec![
-                    ("k", keys),
-                    ("v", Arc::new(Int32Array::from(vec![1, 2, 3]))),
-                    ("_SEQUENCE_NUMBER", Arc::new(Int64Array::from(vec![1, 2, 3]))),
-                    ("_VALUE_KIND", Arc::new(Int8Array::from(vec![0, 0, 0]))),
-                ];
-                let batch = RecordBatch::try_from_iter(columns).unwrap();
-                table.commit().file(FileSpec::batches(vec![batch])).publish().unwrap();
-            }
-            let counts = counted(dir.path(), "d", "t", &[]).await;
-            let total = &counts.total;
-            assert_eq!([total.raw_rows, total.superseded, total.tombstoned, total.final_rows], [6, 3, 0, 3], "{text}");
-        }
-    }
-
-    #[tokio::test]
-    async fn partitions_of_another_branch_are_no_deleted_rows() {
-        // partition b is in both branches
-        let counts = counted(&golden::java_warehouse().unwrap(), "golden", "fallback_branch", &[]).await;
-        assert_eq!(parts(&counts.total), [3, 0, 0, 3]);
-        assert!(counts.partitions.iter().all(|row| parts(row) == [1, 0, 0, 1]), "{:?}", counts.partitions);
-    }
-
-    /// As `count(*)`, which reads no column at all.
-    #[tokio::test]
-    async fn columns_in_files_of_their_own_add_no_rows() {
-        let counts = counted(&golden::python_warehouse().unwrap(), "golden", "append_blob", &[]).await;
-        let rows = counts.total.final_rows;
-        assert!(rows > 0);
-        assert_eq!(parts(&counts.total), [rows, 0, 0, rows]);
-        assert_eq!(counts.violations, Vec::<String>::new());
-        assert!(counts.notices.iter().any(|notice| notice.contains("only hold columns")), "{:?}", counts.notices);
-    }
-
-    #[test]
-    fn the_identity_is_checked_to_the_row() {
-        let row = AccountingRow {
-            raw_rows: 10,
-            hidden_rows: 1,
-            vector_deleted: 2,
-            superseded: 3,
-            tombstoned: 1,
-            final_rows: 3,
-            ..AccountingRow::default()
-        };
-        assert!(row.identity_holds());
-        assert!(!AccountingRow { final_rows: 4, ..row.clone() }.identity_holds());
-    }
-
-    #[test]
-    fn an_unknown_retract_count_stays_unknown_in_the_sum() {
-        let mut total = AccountingRow::start(String::new(), None);
-        total.add(&AccountingRow { retract_rows: Some(2), ..AccountingRow::default() });
-        assert_eq!(total.retract_rows, Some(2));
-        total.add(&AccountingRow { retract_rows: None, ..AccountingRow::default() });
-        assert_eq!(total.retract_rows, None);
-    }
-}
+mod tests;

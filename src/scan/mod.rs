@@ -31,6 +31,7 @@ mod prune;
 mod ranges;
 mod rule;
 mod sections;
+mod seen;
 mod stats;
 mod vectors;
 
@@ -40,7 +41,7 @@ pub use lists::manifests;
 pub use live::is_above;
 #[cfg(feature = "codec")]
 pub(crate) use live::key_range;
-pub use manifests::{MANIFEST_CACHE_BYTES, ManifestCache, blame_manifest, index_files, live_files, manifest_of};
+pub use manifests::{MANIFEST_CACHE_BYTES, ManifestCache, blame_manifest, index_files, manifest_of};
 pub use partitions::partition_text;
 pub use plan::{
     ChangeRange, DeletionFile, FileDecision, FileRead, PlannedFile, REQUESTS_AT_ONCE, ScanEnv, ScanKind, ScanPlan,
@@ -48,6 +49,7 @@ pub use plan::{
 };
 pub use progress::ScanProgress;
 pub use rule::Rule;
+pub use seen::{BranchFiles, files_of_branches, why_unseen};
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -66,11 +68,7 @@ pub async fn plan(pin: &Arc<Pin>, request: &ScanRequest, env: &ScanEnv) -> Resul
     let mut planner = Planner::try_new(pin, request, env)?;
     let changes = incremental::change_lists(pin, request.kind, env.concurrency).await?;
     // what is there in the first is read from it; the second gives the other partitions
-    let (first, second) = match (&changes, &pin.primary, &pin.fallback) {
-        (None, Some(primary), _) => (primary, Some(pin)),
-        (None, None, Some(fallback)) => (pin, Some(fallback)),
-        _ => (pin, None),
-    };
+    let (first, second) = if changes.is_none() { seen::branches(pin) } else { (pin, None) };
     let branch = |source: &Arc<Pin>| (!Arc::ptr_eq(source, pin)).then(|| source.table.ident().branch.clone());
     let source = Source { pin: first, branch: branch(first), without: HashSet::new() };
     let present = planner.add_source(source, changes.as_deref()).await?;

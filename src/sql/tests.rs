@@ -15,6 +15,7 @@ mod lists;
 mod names;
 mod nulls;
 mod one_pin;
+mod partitions;
 mod pins;
 mod read_only;
 mod refusals;

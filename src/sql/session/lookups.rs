@@ -18,7 +18,7 @@ use datafusion::sql::sqlparser::ast::{Query, Visit, Visitor};
 use super::{Session, count_all, one};
 use crate::error::{Error, ErrorKind, Result};
 use crate::query::{LakeTable, ScanLog};
-use crate::recon::accounting::{Accounting, AccountingOptions, account, partition_text};
+use crate::recon::accounting::{Accounting, AccountingOptions, PartitionValues, account};
 use crate::scan::exact_filters;
 use crate::spec::arrow_types::datum_at;
 use crate::spec::options::reading_options;
@@ -201,7 +201,7 @@ impl Session {
             };
             let plan = plan.map_err(|error| placed(whole, error.into()))?;
             let batches = collect(plan, run.state.task_ctx()).await?;
-            let mut found: BTreeMap<String, u64> = BTreeMap::new();
+            let mut found: BTreeMap<PartitionValues, u64> = BTreeMap::new();
             for batch in &batches {
                 let counts = batch.columns().last().and_then(|column| column.as_primitive_opt::<Int64Type>());
                 let counts = counts.ok_or_else(|| Error::internal("a count has no number"))?;
@@ -211,12 +211,12 @@ impl Session {
                         .map(|(field, column)| datum_at(column.as_ref(), row, field.data_type()))
                         .collect::<Result<Vec<_>>>()?;
                     let count = u64::try_from(*count).map_err(|_| Error::internal("a count is negative"))?;
-                    *found.entry(partition_text(lake.pin(), &values, &zone)?).or_default() += count;
+                    *found.entry(PartitionValues::from(values)).or_default() += count;
                 }
             }
             accounting.total.matching = Some(found.values().sum());
             for row in &mut accounting.partitions {
-                row.matching = Some(found.get(&row.partition).copied().unwrap_or(0));
+                row.matching = Some(found.get(&row.values).copied().unwrap_or(0));
             }
         }
         let session = run.statement.used().iter().any(|used| used.session);

@@ -1,14 +1,13 @@
-//! `t$buckets`: live files summed by partition and bucket. Counts are physical rows.
+//! `t$buckets`: live files summed by partition and bucket, whatever a read sees of them. Counts are physical rows.
 
 use std::collections::BTreeMap;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 
-use super::Source;
-use super::entries::Texts;
+use super::{Source, listed};
 use crate::error::Result;
-use crate::scan::live_files;
+use crate::recon::accounting::PartitionValues;
 use crate::sql::cells::{self, Cell, Kind};
 
 pub(super) fn schema() -> SchemaRef {
@@ -32,11 +31,12 @@ struct Sums {
 }
 
 pub(super) async fn rows(source: Source) -> Result<RecordBatch> {
-    let live = live_files(source.pin()?, &source.env.scan).await?;
-    let texts = Texts::of(&source, &live).await?;
-    let mut sums: BTreeMap<(String, i32), Sums> = BTreeMap::new();
-    for entry in &live {
-        let sum = sums.entry((texts.partition(&entry.partition)?, entry.bucket.0)).or_default();
+    let all = listed::live(&source).await?;
+    let files = all.iter().flat_map(|listed| listed.files.iter().map(|entry| (&listed.texts, entry)));
+    let mut sums: BTreeMap<(String, PartitionValues, i32), Sums> = BTreeMap::new();
+    for (texts, entry) in files {
+        let (shown, values) = (texts.partition(&entry.partition)?, texts.partition_key(&entry.partition)?);
+        let sum = sums.entry((shown, values, entry.bucket.0)).or_default();
         sum.records += entry.file.row_count;
         sum.bytes += entry.file.file_size;
         sum.files += 1;
@@ -44,7 +44,7 @@ pub(super) async fn rows(source: Source) -> Result<RecordBatch> {
     }
     let rows: Vec<Vec<Cell>> = sums
         .into_iter()
-        .map(|((partition, bucket), sum)| {
+        .map(|((partition, _, bucket), sum)| {
             vec![
                 Cell::text(partition),
                 Cell::Int(bucket),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Source;
 use crate::error::{Error, Result};
-use crate::recon::accounting::partition_text;
+use crate::recon::accounting::{PartitionValues, partition_text};
 use crate::scan::manifest_of;
 use crate::snapshot::Pin;
 use crate::spec::partition_path::{bucket_dir, partition_dir};
@@ -50,6 +50,11 @@ impl Texts {
         row.decode(&types)
     }
 
+    /// Partition values as a key: different partitions may have the same text.
+    pub(super) fn partition_key(&self, row: &BinaryRow) -> Result<PartitionValues> {
+        Ok(PartitionValues::from(self.partition_values(row)?))
+    }
+
     /// `{v1, v2}`.
     pub(super) fn partition(&self, row: &BinaryRow) -> Result<String> {
         let values = self.partition_values(row)?;
@@ -89,7 +94,8 @@ impl Texts {
         Ok(folder.join(&bucket_dir(entry.bucket))?.to_string())
     }
 
-    fn schema_of(&self, entry: &ManifestEntry) -> Result<&Arc<TableSchema>> {
+    /// The schema a file was written with.
+    pub(super) fn schema_of(&self, entry: &ManifestEntry) -> Result<&Arc<TableSchema>> {
         self.schemas.get(&entry.file.schema_id).ok_or_else(|| Error::internal("a file's schema was not loaded"))
     }
 

@@ -1,12 +1,10 @@
-//! `t$file_key_ranges`: the live files with their key ranges, without the cost of value statistics.
+//! `t$file_key_ranges`: the files a batch read sees with their key ranges, without the cost of value statistics.
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 
-use super::entries::Texts;
-use super::{Source, files};
+use super::{Source, files, listed};
 use crate::error::Result;
-use crate::scan::live_files;
 use crate::spec::ManifestEntry;
 use crate::sql::cells::{self, Cell, Kind};
 
@@ -15,13 +13,14 @@ pub(super) fn schema() -> SchemaRef {
 }
 
 pub(super) async fn rows(source: Source) -> Result<RecordBatch> {
-    let live = live_files(source.pin()?, &source.env.scan).await?;
-    let texts = Texts::of(&source, &live).await?;
-    let row = |entry: &ManifestEntry| {
-        let mut row = files::leading(&texts, entry)?;
-        row.push(Cell::opt_long(entry.file.first_row_id));
-        Ok(row)
-    };
-    let rows = source.rows_of(&live, row).await?;
+    let mut rows = Vec::new();
+    for listed in listed::seen(&source).await? {
+        let row = |entry: &ManifestEntry| {
+            let mut row = files::leading(&listed.texts, entry)?;
+            row.push(Cell::opt_long(entry.file.first_row_id));
+            Ok(row)
+        };
+        rows.extend(listed.source.rows_of(&listed.files, row).await?);
+    }
     cells::batch(&schema(), &rows)
 }

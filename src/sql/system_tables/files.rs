@@ -1,12 +1,12 @@
-//! `t$files`: the live data files of the pinned snapshot.
+//! `t$files`: the live data files of the pinned snapshot that a batch read sees. Those of a level or bucket that reads skip
+//! by design are not among them, as in Java; `t$partitions` counts them and `EXPLAIN FILES` names them.
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 
-use super::Source;
 use super::entries::Texts;
+use super::{Source, listed};
 use crate::error::Result;
-use crate::scan::live_files;
 use crate::spec::{FileSource, ManifestEntry};
 use crate::sql::cells::{self, Cell, Kind};
 
@@ -64,31 +64,33 @@ fn format(name: &str) -> &str {
 }
 
 pub(super) async fn rows(source: Source) -> Result<RecordBatch> {
-    let live = live_files(source.pin()?, &source.env.scan).await?;
-    let texts = Texts::of(&source, &live).await?;
-    let row = |entry: &ManifestEntry| {
-        let file = &entry.file;
-        let [nulls, min, max] = texts.stats(entry)?;
-        let mut row = leading(&texts, entry)?;
-        row.extend([
-            Cell::text(nulls),
-            Cell::text(min),
-            Cell::text(max),
-            Cell::Long(file.min_sequence_number),
-            Cell::Long(file.max_sequence_number),
-            file.creation_time_millis.map_or(Cell::Null, Cell::Time),
-            Cell::opt_long(file.delete_row_count),
-            Cell::opt_text(file.file_source.map(|s| match s {
-                FileSource::Append => "APPEND",
-                FileSource::Compact => "COMPACT",
-            })),
-            Cell::opt_long(file.first_row_id),
-            file.write_cols.clone().map_or(Cell::Null, Cell::Texts),
-        ]);
-        Ok(row)
-    };
-    let rows = source.rows_of(&live, row).await?;
+    let mut rows = Vec::new();
+    for listed in listed::seen(&source).await? {
+        rows.extend(listed.source.rows_of(&listed.files, |entry| row(&listed.texts, entry)).await?);
+    }
     cells::batch(&schema(), &rows)
+}
+
+fn row(texts: &Texts, entry: &ManifestEntry) -> Result<Vec<Cell>> {
+    let file = &entry.file;
+    let [nulls, min, max] = texts.stats(entry)?;
+    let mut row = leading(texts, entry)?;
+    row.extend([
+        Cell::text(nulls),
+        Cell::text(min),
+        Cell::text(max),
+        Cell::Long(file.min_sequence_number),
+        Cell::Long(file.max_sequence_number),
+        file.creation_time_millis.map_or(Cell::Null, Cell::Time),
+        Cell::opt_long(file.delete_row_count),
+        Cell::opt_text(file.file_source.map(|s| match s {
+            FileSource::Append => "APPEND",
+            FileSource::Compact => "COMPACT",
+        })),
+        Cell::opt_long(file.first_row_id),
+        file.write_cols.clone().map_or(Cell::Null, Cell::Texts),
+    ]);
+    Ok(row)
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ mod file_indexes;
 mod file_key_ranges;
 mod files;
 mod global;
+mod listed;
 mod manifests;
 mod options;
 mod partitions;
@@ -106,8 +107,14 @@ impl Source {
     /// Says which of some files cannot be read.
     fn notice_unreadable<T>(&self, files: &Readable<T>, what: &'static str) {
         let names = files.unreadable.clone();
-        if let (false, Some(statement)) = (names.is_empty(), self.statement.upgrade()) {
-            statement.notice(NoticeKind::Unreadable { table: self.table.name(), what, names });
+        if !names.is_empty() {
+            self.notice(NoticeKind::Unreadable { table: self.table.name(), what, names });
+        }
+    }
+
+    fn notice(&self, kind: NoticeKind) {
+        if let Some(statement) = self.statement.upgrade() {
+            statement.notice(kind);
         }
     }
 

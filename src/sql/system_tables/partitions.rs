@@ -1,4 +1,4 @@
-//! `t$partitions`: live files summed by partition. Counts are physical rows.
+//! `t$partitions`: live files summed by partition, whatever a read sees of them. Counts are physical rows.
 //!
 //! `created_at`, `created_by`, `updated_by` and `options` are NULL and `done` is false: a catalog that manages partitions
 //! keeps them, a warehouse of files has no place for them. `deleted_record_count` is what deletion vectors hide, NULL
@@ -10,9 +10,10 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 
 use super::Source;
-use super::entries::Texts;
+use super::listed::{self, Listed};
 use crate::error::{Error, Result};
-use crate::scan::{index_files, live_files};
+use crate::recon::accounting::PartitionValues;
+use crate::scan::index_files;
 use crate::spec::BinaryRow;
 use crate::sql::cells::{self, Cell, Kind};
 
@@ -48,20 +49,27 @@ pub(super) struct Sum {
     pub(super) deleted: Option<i64>,
 }
 
-/// The partitions of a pin by their shown names.
-pub(super) async fn sums(source: &Source) -> Result<BTreeMap<String, Sum>> {
-    let pin = source.pin()?;
-    let live = live_files(pin, &source.env.scan).await?;
-    let texts = Texts::of(source, &live).await?;
+/// The partitions of a pin, and those that the branch beside it gives, in the order of their shown names; two of one name
+/// are two.
+pub(super) async fn sums(source: &Source) -> Result<Vec<(String, Sum)>> {
+    let mut sums: BTreeMap<(String, PartitionValues), Sum> = BTreeMap::new();
+    for listed in listed::live(source).await? {
+        add(&mut sums, &listed).await?;
+    }
+    Ok(sums.into_iter().map(|((shown, _), sum)| (shown, sum)).collect())
+}
+
+async fn add(sums: &mut BTreeMap<(String, PartitionValues), Sum>, listed: &Listed) -> Result<()> {
+    let (pin, texts) = (listed.source.pin()?, &listed.texts);
     // rows that deletion vectors hide, by data file
     let mut vectors: BTreeMap<String, Option<i64>> = BTreeMap::new();
-    let indexes = index_files(pin, &source.env.scan).await?;
+    let indexes = index_files(pin, &listed.source.env.scan).await?;
     for range in indexes.iter().flat_map(|file| file.deletion_vectors.iter().flatten()) {
         vectors.insert(range.data_file_name.clone(), range.cardinality);
     }
-    let mut sums: BTreeMap<String, Sum> = BTreeMap::new();
-    for entry in &live {
-        let sum = sums.entry(texts.partition_spec(&entry.partition)?).or_insert_with(|| Sum {
+    for entry in &listed.files {
+        let key = (texts.partition_spec(&entry.partition)?, texts.partition_key(&entry.partition)?);
+        let sum = sums.entry(key).or_insert_with(|| Sum {
             partition: entry.partition.clone(),
             records: 0,
             bytes: 0,
@@ -92,7 +100,7 @@ pub(super) async fn sums(source: &Source) -> Result<BTreeMap<String, Sum>> {
             Some((sum, more)) => Some(sum + more),
         };
     }
-    Ok(sums)
+    Ok(())
 }
 
 pub(super) async fn rows(source: Source) -> Result<RecordBatch> {

@@ -52,8 +52,8 @@ async fn of_table(statement: &Arc<Statement>, database: &str, table: &Arc<Table>
     let names: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
     let types: Vec<&DataType> = fields.iter().map(|field| field.data_type()).collect();
     let sums = sums(&source).await?;
-    sums.into_values()
-        .map(|sum| {
+    sums.into_iter()
+        .map(|(_, sum)| {
             let name = partition_name(&names, &sum.partition.decode(&types)?, &types, &pin.options)?;
             let last = sum.last.map(|local| source.zone.instant_of(local).unwrap_or(local));
             Ok(vec![
