@@ -2,7 +2,8 @@
 //!
 //! What travels: the pin as documents (schema, options, snapshot), the sections a node reads with the manifest entries of
 //! their files, and the node's columns and limit; a scan through DataFusion's Parquet source travels with that source's
-//! own encoding besides; and the session's time zone, which casts of old files need. What does not: stores and their
+//! own encoding besides; of rows that are computed of a whole pin, the name of the computation; and the session's time
+//! zone, which casts of old files need. What does not: stores and their
 //! credentials. The receiving side opens its own and hands them to [`LakeCodec::new`]; decoding reads nothing.
 
 mod wire;
@@ -23,16 +24,21 @@ use datafusion_proto::bytes::{
 };
 use datafusion_proto::physical_plan::{PhysicalExtensionCodec, PhysicalProtoConverterExtension};
 
-use self::wire::{NodeKind, Packed, pack, unpack};
+use self::wire::{DeferredWire, NodeKind, Packed, pack, unpack};
 use super::arithmetic;
+use super::budget::PoolBudget;
 use super::comparison;
 use super::env::QueryEnv;
 use super::layout::Layout;
 use super::nodes::merge_source::FileRef;
 use super::nodes::read_exec::Item;
-use super::nodes::{MergeSource, MetadataExec, ReadExec};
+use super::nodes::{Deferred, DeferredExec, MergeSource, MetadataExec, ReadExec, Recipe, ScanSummary};
 use super::unused_store::{UNUSED, refusing_store, unused_store};
+use super::view::LakeView;
+use super::work::Work;
 use crate::error::{Error, Result};
+use crate::scan::Stages;
+use crate::snapshot::SessionZone;
 use crate::storage::Storage;
 
 /// Encodes and decodes the plan nodes of pinned tables.
@@ -72,6 +78,9 @@ impl LakeCodec {
                 inner: Vec::new(),
             });
         }
+        if let Some(deferred) = node.downcast_ref::<DeferredExec>() {
+            return encode_deferred(deferred);
+        }
         let (config, source) = merge_scan(node).ok_or_else(|| {
             Error::unsupported(format!("{} is no node of a pinned table", node.name())).with_code("NotImplemented")
         })?;
@@ -107,6 +116,25 @@ impl LakeCodec {
         })
     }
 
+    fn decode_deferred(&self, packed: &Packed, task: &TaskContext) -> Result<Arc<dyn ExecutionPlan>> {
+        let wire: DeferredWire = serde_json::from_slice(&packed.inner)
+            .map_err(|error| Error::corrupt(format!("the plan does not say what to compute: {error}")))?;
+        let computation = self.env.computation(&wire.computation).ok_or_else(|| {
+            Error::invalid(format!(
+                "the plan asks for {}, which the codec's environment does not know",
+                wire.computation
+            ))
+            .with_code("ComputationUnknown")
+            .with_hint("make the codec with the environment of a warehouse")
+        })?;
+        let zone = SessionZone::parse(&wire.zone)?;
+        let recipe = Recipe { pin: Arc::clone(&packed.summary.pin), zone, arguments: wire.arguments };
+        let budget = Arc::new(PoolBudget::new(&task.runtime_env().memory_pool, computation.name));
+        let rows = Deferred::new(computation, recipe, Arc::clone(&self.env), budget);
+        let work = Work { files: wire.files, file_bytes: wire.file_bytes, ..Work::default() };
+        Ok(Arc::new(DeferredExec::try_new(rows, wire.projection, work)?))
+    }
+
     fn decode(
         &self,
         bytes: &[u8],
@@ -119,6 +147,7 @@ impl LakeCodec {
                 return Ok(Arc::new(MetadataExec::new(packed.summary, Arc::clone(input))));
             }
             (NodeKind::Metadata, _) => return Err(Error::corrupt("a node without its input")),
+            (NodeKind::Deferred, []) => return self.decode_deferred(&packed, task),
             (_, []) => {}
             (_, _) => return Err(Error::corrupt("a scan has no inputs")),
         }
@@ -138,7 +167,7 @@ impl LakeCodec {
             runtime: task.runtime_env(),
         };
         match packed.kind {
-            NodeKind::Metadata => Err(Error::internal("a node without files is no scan")),
+            NodeKind::Metadata | NodeKind::Deferred => Err(Error::internal("a node without files is no scan")),
             NodeKind::Read => layout.read_node(packed.partitions),
             NodeKind::Parquet => {
                 let mapping = packed.mapping.ok_or_else(|| Error::corrupt("the plan has no mapping of columns"))?;
@@ -172,6 +201,34 @@ impl LakeCodec {
             }
         }
     }
+}
+
+fn encode_deferred(node: &DeferredExec) -> Result<Vec<u8>> {
+    let (recipe, work) = (node.rows().recipe(), node.work());
+    let wire = DeferredWire {
+        computation: node.rows().computation().name.to_string(),
+        zone: recipe.zone.name(),
+        arguments: recipe.arguments.clone(),
+        projection: node.projection().cloned(),
+        files: work.files,
+        file_bytes: work.file_bytes,
+    };
+    let summary = ScanSummary {
+        pin: Arc::clone(&recipe.pin),
+        view: LakeView::Rows,
+        zone: recipe.zone.zone(),
+        stages: Stages::default(),
+    };
+    pack(&Packed {
+        kind: NodeKind::Deferred,
+        summary: Arc::new(summary),
+        columns: Vec::new(),
+        schema: node.schema(),
+        fetch: None,
+        partitions: Vec::new(),
+        mapping: None,
+        inner: serde_json::to_vec(&wire).map_err(|error| Error::internal(error.to_string()))?,
+    })
 }
 
 /// The files of a decoded scan, each with its place in its section.

@@ -1,7 +1,9 @@
 //! What all tables of a process share.
 
+use std::fmt;
 use std::sync::Arc;
 
+use super::nodes::Computation;
 use crate::read::{FOOTER_CACHE_BYTES, INDEX_FILE_CACHE_BYTES, ReadCaches};
 use crate::scan::{MANIFEST_CACHE_BYTES, ManifestCache, REQUESTS_AT_ONCE, ScanEnv};
 
@@ -30,12 +32,12 @@ impl Default for QueryLimits {
 }
 
 /// Caches and limits shared by all tables: manifests, footers. Cheap to share, never tied to a session.
-#[derive(Debug)]
 pub struct QueryEnv {
     /// What planning shares.
     pub scan: ScanEnv,
     /// Footers of data files, index files.
     pub read: Arc<ReadCaches>,
+    computations: &'static [&'static Computation],
 }
 
 impl QueryEnv {
@@ -46,12 +48,30 @@ impl QueryEnv {
 
     /// Limits of one's own.
     pub fn with_limits(limits: &QueryLimits) -> Arc<Self> {
+        Self::with_computations(limits, &[])
+    }
+
+    /// The same, and rows that plans which come from elsewhere may ask for.
+    pub(crate) fn with_computations(limits: &QueryLimits, computations: &'static [&'static Computation]) -> Arc<Self> {
         Arc::new(Self {
             scan: ScanEnv {
                 concurrency: limits.requests_at_once.max(1),
                 cache: Arc::new(ManifestCache::new(limits.manifest_bytes)),
             },
             read: Arc::new(ReadCaches::new(limits.footer_bytes, limits.index_file_bytes)),
+            computations,
         })
+    }
+
+    /// The computation of that name.
+    #[cfg(feature = "codec")]
+    pub(super) fn computation(&self, name: &str) -> Option<&'static Computation> {
+        self.computations.iter().find(|known| known.name == name).copied()
+    }
+}
+
+impl fmt::Debug for QueryEnv {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("QueryEnv").field("scan", &self.scan).field("read", &self.read).finish_non_exhaustive()
     }
 }

@@ -79,34 +79,30 @@ type Weigh = dyn Fn() -> BoxFuture<'static, Result<Work>> + Send + Sync;
 /// A relation whose rows take reading data files: they are made when a query over it is executed, so that EXPLAIN reads
 /// no file and what would be read is known before; once, so that all uses in a statement see the same rows.
 pub(crate) struct DeferredTable {
-    name: String,
-    schema: SchemaRef,
     weigh: Box<Weigh>,
     rows: Arc<Deferred>,
 }
 
 impl DeferredTable {
-    /// Rows that `load` makes; `weigh` tells from metadata what that reads.
+    /// These rows; `weigh` tells from metadata what computing them reads.
     pub(crate) fn provider(
-        name: impl Into<String>,
-        schema: SchemaRef,
+        rows: Arc<Deferred>,
         weigh: impl Fn() -> BoxFuture<'static, Result<Work>> + Send + Sync + 'static,
-        load: impl Fn() -> BoxFuture<'static, Result<RecordBatch>> + Send + Sync + 'static,
     ) -> Arc<dyn TableProvider> {
-        Arc::new(Self { name: name.into(), schema, weigh: Box::new(weigh), rows: Deferred::new(load) })
+        Arc::new(Self { weigh: Box::new(weigh), rows })
     }
 }
 
 impl fmt::Debug for DeferredTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DeferredTable").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("DeferredTable").field("rows", &self.rows).finish_non_exhaustive()
     }
 }
 
 #[async_trait]
 impl TableProvider for DeferredTable {
     fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.schema)
+        (self.rows.computation().schema)()
     }
 
     fn table_type(&self) -> TableType {
@@ -121,7 +117,6 @@ impl TableProvider for DeferredTable {
         _limit: Option<usize>,
     ) -> DfResult<Arc<dyn ExecutionPlan>> {
         let work = (self.weigh)().await?;
-        let rows = Arc::clone(&self.rows);
-        Ok(Arc::new(DeferredExec::try_new(&self.name, rows, &self.schema, projection.cloned(), work)?))
+        Ok(Arc::new(DeferredExec::try_new(Arc::clone(&self.rows), projection.cloned(), work)?))
     }
 }

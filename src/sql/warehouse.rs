@@ -10,6 +10,7 @@ use datafusion::execution::context::SessionContext;
 use datafusion::logical_expr::planner::RelationPlanner;
 
 use super::catalog::LakeCatalog;
+use super::functions::COMPUTATIONS;
 use super::in_lists::NullsInLists;
 use super::plain;
 use super::planner::TravelPlanner;
@@ -51,18 +52,15 @@ impl Warehouse {
 
     /// A warehouse over a catalog the caller has; `url` is how it is named to users.
     pub fn over(url: &str, catalog: Arc<dyn Catalog>) -> Self {
-        Self { inner: Arc::new(Inner { url: url.to_string(), catalog, env: QueryEnv::new() }) }
+        Self { inner: Arc::new(Inner { url: url.to_string(), catalog, env: shared(&QueryLimits::default()) }) }
     }
 
     /// The same warehouse with caches of its own that hold no more than `limits` say: for a service with little memory, or
     /// for one that reads very large tables. Sessions and tables opened before keep the caches they have.
     #[must_use]
     pub fn with_limits(self, limits: &QueryLimits) -> Self {
-        let inner = Inner {
-            url: self.inner.url.clone(),
-            catalog: Arc::clone(&self.inner.catalog),
-            env: QueryEnv::with_limits(limits),
-        };
+        let inner =
+            Inner { url: self.inner.url.clone(), catalog: Arc::clone(&self.inner.catalog), env: shared(limits) };
         Self { inner: Arc::new(inner) }
     }
 
@@ -187,6 +185,11 @@ impl Warehouse {
     pub(crate) fn same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.inner, &other.inner)
     }
+}
+
+/// What the tables of a warehouse share.
+fn shared(limits: &QueryLimits) -> Arc<QueryEnv> {
+    QueryEnv::with_computations(limits, COMPUTATIONS)
 }
 
 /// Puts the rule that keeps the pin of what metadata answers before DataFusion's own; a session takes more rules at its

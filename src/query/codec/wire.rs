@@ -52,6 +52,25 @@ pub enum NodeKind {
     Parquet,
     /// What remains of a scan that metadata answered.
     Metadata,
+    /// Rows computed of data files as a whole.
+    Deferred,
+}
+
+/// Rows computed of the pin of a node.
+#[derive(Serialize, Deserialize)]
+pub struct DeferredWire {
+    /// Name of the computation.
+    pub computation: String,
+    /// Zone of the session that planned, as it names it.
+    pub zone: String,
+    /// What the computation is told.
+    pub arguments: Vec<String>,
+    /// Columns given out.
+    pub projection: Option<Vec<usize>>,
+    /// Data files it reads.
+    pub files: u64,
+    /// Bytes of them.
+    pub file_bytes: u64,
 }
 
 #[derive(Serialize, Deserialize)]

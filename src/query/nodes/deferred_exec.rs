@@ -21,31 +21,75 @@ use futures::stream;
 use tokio::sync::OnceCell;
 
 use crate::error::Result;
+use crate::query::budget::PoolBudget;
+use crate::query::env::QueryEnv;
 use crate::query::work::Work;
+use crate::snapshot::{Pin, SessionZone};
 
-/// Computes rows of one schema.
-pub type Compute = dyn Fn() -> BoxFuture<'static, Result<RecordBatch>> + Send + Sync;
+/// Rows that can be computed of a pin wherever a plan runs, by name.
+pub struct Computation {
+    /// Name, the same in every process.
+    pub name: &'static str,
+    /// Columns of the rows.
+    pub schema: fn() -> SchemaRef,
+    /// Computes the rows of a recipe within a budget.
+    pub rows: fn(Recipe, Arc<QueryEnv>, Arc<PoolBudget>) -> BoxFuture<'static, Result<RecordBatch>>,
+}
+
+/// What rows are computed of.
+#[derive(Debug, Clone)]
+pub struct Recipe {
+    /// The pin.
+    pub pin: Arc<Pin>,
+    /// Zone of the session that planned.
+    pub zone: SessionZone,
+    /// What else the computation is told.
+    pub arguments: Vec<String>,
+}
 
 /// Rows that take reading data files, computed once by whoever asks first: all nodes over them give the same.
 pub struct Deferred {
-    compute: Box<Compute>,
+    computation: &'static Computation,
+    recipe: Recipe,
+    env: Arc<QueryEnv>,
+    budget: Arc<PoolBudget>,
     rows: OnceCell<RecordBatch>,
 }
 
 impl Deferred {
-    /// Rows that `compute` makes.
-    pub fn new(compute: impl Fn() -> BoxFuture<'static, Result<RecordBatch>> + Send + Sync + 'static) -> Arc<Self> {
-        Arc::new(Self { compute: Box::new(compute), rows: OnceCell::new() })
+    /// Rows that `computation` makes of `recipe`.
+    pub fn new(
+        computation: &'static Computation,
+        recipe: Recipe,
+        env: Arc<QueryEnv>,
+        budget: Arc<PoolBudget>,
+    ) -> Arc<Self> {
+        Arc::new(Self { computation, recipe, env, budget, rows: OnceCell::new() })
+    }
+
+    /// Which rows.
+    pub fn computation(&self) -> &'static Computation {
+        self.computation
+    }
+
+    /// What they are computed of.
+    pub fn recipe(&self) -> &Recipe {
+        &self.recipe
     }
 
     async fn rows(&self) -> Result<RecordBatch> {
-        self.rows.get_or_try_init(|| (self.compute)()).await.cloned()
+        let compute = || (self.computation.rows)(self.recipe.clone(), Arc::clone(&self.env), Arc::clone(&self.budget));
+        self.rows.get_or_try_init(compute).await.cloned()
     }
 }
 
 impl fmt::Debug for Deferred {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Deferred").field("computed", &self.rows.initialized()).finish_non_exhaustive()
+        f.debug_struct("Deferred")
+            .field("computation", &self.computation.name)
+            .field("recipe", &self.recipe)
+            .field("computed", &self.rows.initialized())
+            .finish_non_exhaustive()
     }
 }
 
@@ -54,7 +98,6 @@ impl fmt::Debug for Deferred {
 /// `work` is what computing them reads, so that limits hold before a file is opened.
 #[derive(Debug, Clone)]
 pub struct DeferredExec {
-    name: String,
     rows: Arc<Deferred>,
     projection: Option<Vec<usize>>,
     work: Work,
@@ -62,20 +105,15 @@ pub struct DeferredExec {
 }
 
 impl DeferredExec {
-    /// A node over rows of `schema`; `projection` picks columns of it.
+    /// A node over `rows`; `projection` picks columns of them.
     ///
     /// # Errors
     /// A projection of columns that are not there.
-    pub fn try_new(
-        name: &str,
-        rows: Arc<Deferred>,
-        schema: &SchemaRef,
-        projection: Option<Vec<usize>>,
-        work: Work,
-    ) -> Result<Self> {
+    pub fn try_new(rows: Arc<Deferred>, projection: Option<Vec<usize>>, work: Work) -> Result<Self> {
+        let schema = (rows.computation.schema)();
         let schema = match &projection {
             Some(columns) => Arc::new(schema.project(columns).map_err(DataFusionError::from)?),
-            None => Arc::clone(schema),
+            None => schema,
         };
         let properties = PlanProperties::new(
             EquivalenceProperties::new(schema),
@@ -83,7 +121,17 @@ impl DeferredExec {
             EmissionType::Final,
             Boundedness::Bounded,
         );
-        Ok(Self { name: name.to_string(), rows, projection, work, properties: Arc::new(properties) })
+        Ok(Self { rows, projection, work, properties: Arc::new(properties) })
+    }
+
+    /// The rows.
+    pub fn rows(&self) -> &Arc<Deferred> {
+        &self.rows
+    }
+
+    /// The columns of them that are given out; None: all.
+    pub fn projection(&self) -> Option<&Vec<usize>> {
+        self.projection.as_ref()
     }
 
     /// What computing the rows reads.
@@ -97,10 +145,10 @@ impl DisplayAs for DeferredExec {
         let Work { files, file_bytes, .. } = self.work;
         match t {
             DisplayFormatType::Default | DisplayFormatType::Verbose => {
-                write!(f, "DeferredExec: {}, files={files}, bytes={file_bytes}", self.name)
+                write!(f, "DeferredExec: {}, files={files}, bytes={file_bytes}", self.rows.computation.name)
             }
             DisplayFormatType::TreeRender => {
-                writeln!(f, "{}", self.name)?;
+                writeln!(f, "{}", self.rows.computation.name)?;
                 write!(f, "files={files}")
             }
         }

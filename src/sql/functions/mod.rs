@@ -20,6 +20,7 @@ use super::names::{TableName, split_parts, split_selector};
 use super::selector::Selection;
 use super::statement::Statement;
 use crate::error::{Error, Result};
+use crate::query::nodes::Computation;
 use crate::snapshot::nearest::known_names;
 use crate::snapshot::{PinRequest, SessionZone, Table};
 
@@ -27,6 +28,9 @@ pub(crate) use changes::{check_range_option, table_or_changes};
 pub(crate) use row_accounting::{
     AccountingLevel, rows as accounting_batch, schema as accounting_schema, work as accounting_work,
 };
+
+/// What plans with calls of them may ask of another process.
+pub(crate) static COMPUTATIONS: &[&Computation] = &[&row_accounting::EXACT];
 
 /// The functions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,6 +10,7 @@ use datafusion::logical_expr::Expr;
 use futures::future::BoxFuture;
 
 use crate::error::{Error, Result};
+use crate::query::nodes::{Computation, Deferred, Recipe};
 use crate::query::{PoolBudget, QueryEnv, Work};
 use crate::recon::accounting::{AccountingOptions, AccountingRow, account, counting};
 use crate::scan::ScanRequest;
@@ -29,6 +30,36 @@ pub(crate) enum AccountingLevel {
     Table,
     Partition,
     Unit,
+}
+
+impl AccountingLevel {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Table => "table",
+            Self::Partition => "partition",
+            Self::Unit => "unit",
+        }
+    }
+
+    fn parse(name: &str) -> Option<Self> {
+        match name {
+            "table" => Some(Self::Table),
+            "partition" => Some(Self::Partition),
+            "unit" | "bucket" => Some(Self::Unit),
+            _ => None,
+        }
+    }
+}
+
+/// Exact counts, wherever a plan over them runs.
+pub(crate) static EXACT: Computation = Computation { name: NAME, schema, rows: exact_rows };
+
+fn exact_rows(recipe: Recipe, env: Arc<QueryEnv>, budget: Arc<PoolBudget>) -> BoxFuture<'static, Result<RecordBatch>> {
+    Box::pin(async move {
+        let level = recipe.arguments.first().and_then(|name| AccountingLevel::parse(name));
+        let level = level.ok_or_else(|| Error::corrupt("a plan does not say at which level rows are counted"))?;
+        rows(&recipe.pin, &env, &recipe.zone, budget, level, true).await
+    })
 }
 
 pub(crate) fn schema() -> SchemaRef {
@@ -116,11 +147,9 @@ pub(super) async fn provider(
             known.iter().copied(),
         ))
     };
-    let level = match level.to_lowercase().as_str() {
-        "table" => AccountingLevel::Table,
-        "partition" => AccountingLevel::Partition,
-        "unit" | "bucket" => AccountingLevel::Unit,
-        other => return Err(wrong("level", other, &["table", "partition", "unit"])),
+    let level = level.to_lowercase();
+    let Some(level) = AccountingLevel::parse(&level) else {
+        return Err(wrong("level", &level, &["table", "partition", "unit"]));
     };
     let exact = match mode.to_lowercase().as_str() {
         "exact" => true,
@@ -129,19 +158,20 @@ pub(super) async fn provider(
     };
     let pin = statement.pin(table, at).await?;
     let (env, zone, budget) = (Arc::clone(statement.env()), *statement.zone(), statement.budget());
-    let (counted, shared) = (Arc::clone(&pin), Arc::clone(&env));
+    if exact {
+        let (counted, shared) = (Arc::clone(&pin), Arc::clone(&env));
+        let weigh = move || -> BoxFuture<'static, Result<Work>> {
+            let (pin, env) = (Arc::clone(&counted), Arc::clone(&shared));
+            Box::pin(async move { work(&pin, &env, &[], None).await })
+        };
+        let recipe = Recipe { pin, zone, arguments: vec![level.name().to_string()] };
+        return Ok(DeferredTable::provider(Deferred::new(&EXACT, recipe, env, budget), weigh));
+    }
     let load = move || -> BoxFuture<'static, Result<RecordBatch>> {
         let (pin, env, zone, budget) = (Arc::clone(&pin), Arc::clone(&env), zone, Arc::clone(&budget));
-        Box::pin(async move { rows(&pin, &env, &zone, budget, level, exact).await })
+        Box::pin(async move { rows(&pin, &env, &zone, budget, level, false).await })
     };
-    if !exact {
-        return Ok(LazyTable::provider(NAME, schema(), load));
-    }
-    let weigh = move || -> BoxFuture<'static, Result<Work>> {
-        let (pin, env) = (Arc::clone(&counted), Arc::clone(&shared));
-        Box::pin(async move { work(&pin, &env, &[], None).await })
-    };
-    Ok(DeferredTable::provider(NAME, schema(), weigh, load))
+    Ok(LazyTable::provider(NAME, schema(), load))
 }
 
 /// What counting a pin exactly reads: what readers of it see in the partitions that meet the conditions, and no more.

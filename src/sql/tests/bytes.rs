@@ -37,6 +37,8 @@ async fn statements_through_bytes_give_the_same_rows() {
     let others = [
         "SELECT * FROM lake.golden.pk_lsm$audit_log",
         "SELECT * FROM lake.golden.pk_lsm$ro",
+        "SELECT * FROM paimon_row_accounting('golden.pk_lsm', level => 'unit')",
+        "SELECT final_rows, bucket FROM paimon_row_accounting('golden.pk_lsm', level => 'unit', at => 1) WHERE files > 0",
         "SELECT * FROM paimon_diff('golden.pk_lsm', 1, 2)",
         "SELECT * FROM paimon_delta('golden.pk_lsm', 0, 2)",
         "SELECT * FROM lake.golden.pk_lsm VERSION AS OF 1 a FULL JOIN lake.golden.pk_lsm b ON a.id = b.id",
