@@ -197,7 +197,9 @@ fn together(operands: Vec<&mut Expr>, compared: bool, schema: &DFSchema) -> bool
     }
     let far = zone.is_some() && operands.iter().any(|operand| written_time(operand).is_some_and(is_beyond_nanos));
     let beside_times = |found: &DataType| *found != FINEST_TIME && (is_time(found) || compared && found.is_string());
-    let times = types.iter().flatten().any(is_time);
+    let mut of_times = types.iter().flatten().filter(|found| is_time(found));
+    let text = compared && types.iter().flatten().any(DataType::is_string);
+    let times = of_times.next().is_some_and(|first| text || of_times.any(|other| other != first));
     let mut changed = false;
     for (operand, found) in operands.into_iter().zip(&types) {
         let Some(found) = found else { continue };

@@ -68,6 +68,9 @@ async fn times_are_compared_with_every_digit_that_is_written() {
     }
     let both = "SELECT t3 FROM t WHERE id = 2 UNION ALL SELECT TIME '10:00:00.0001'";
     assert_eq!(rows(&session, both).await, ["09:30:00", "10:00:00.000100"]);
+    let alone = "SELECT arrow_typeof(coalesce(t3, t0)), arrow_typeof(CASE WHEN id = 2 THEN t3 ELSE t0 END) FROM t \
+                 WHERE id = 2";
+    assert_eq!(rows(&session, alone).await, ["Time32(ms),Time32(ms)"], "times of one unit keep it");
     let digits = "SELECT CAST('10:00:00.1239' AS TIME(3)) a, TIME(0) '10:00:00.9', CAST('10:00:00.1239' AS TIME(6)) b";
     assert_eq!(rows(&session, digits).await, ["10:00:00.123,10:00:00,10:00:00.123900"]);
 }
