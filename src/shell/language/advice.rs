@@ -152,6 +152,7 @@ fn of_storage(code: &str) -> Option<&'static str> {
         "StorageUnsupported" => "存储不支持这个操作：检查存储的类型和版本",
         "Storage" | "StorageUnavailable" => "存储没有响应：稍后重试，或检查网络、存储服务和磁盘",
         "StoreUnknown" => "计划要读的存储没有登记：在执行的一方登记同一个仓库",
+        "ComputationUnknown" => "计划要做的统计在执行的一方没有登记：用仓库的环境创建编解码器",
         "FileChanged" => "文件在读取中被改动：重新执行；若反复出现，检查是否有别的作业在改写这些文件",
         "FileNotFound" => "没有这个文件：检查路径",
         "NotAFile" => "应是文件的地方是一个目录：请恢复该文件",
