@@ -41,6 +41,7 @@ mod dialect;
 mod distinct;
 mod doubles;
 mod escapes;
+mod from_first;
 mod functions;
 mod identifiers;
 mod in_lists;

@@ -448,7 +448,10 @@ impl Session {
                 }
                 Ok(Planned::Done(word))
             }
-            plan => Ok(Planned::Query(plan)),
+            plan => {
+                refuse::no_columns(&plan)?;
+                Ok(Planned::Query(plan))
+            }
         }
     }
 

@@ -24,6 +24,7 @@ use super::checked::{CheckedArithmetic, SignedDifferences};
 use super::distinct;
 use super::doubles::{self, DoubleLiterals};
 use super::escapes;
+use super::from_first;
 use super::functions;
 use super::identifiers;
 use super::names::{TableName, split_selector};
@@ -276,6 +277,7 @@ impl Statement {
     /// Plans a parsed statement. `state` must come from [`Statement::state`].
     pub(crate) async fn plan(self: &Arc<Self>, state: &SessionState, statement: DfStatement) -> Result<LogicalPlan> {
         let mut statement = statement;
+        from_first::fix(&mut statement);
         let found = travel::rename(&mut statement, state, &self.zone, &self.scans)?;
         for (renamed, reference) in &found {
             match reference {

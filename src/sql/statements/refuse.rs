@@ -1,5 +1,6 @@
 //! What cannot be done yet, said by name: Lakepin reads only.
 
+use datafusion::logical_expr::LogicalPlan;
 use datafusion::sql::parser::Statement as DfStatement;
 use datafusion::sql::sqlparser::ast::{
     FromTable, ObjectName, ObjectType, Statement as SqlStatement, TableFactor, TableObject,
@@ -11,6 +12,16 @@ fn writing(what: &str) -> Error {
     Error::unsupported(format!("{what} would write to the warehouse, and writing comes later"))
         .with_code("ReadOnly")
         .with_hint("Lakepin reads only; CREATE TEMPORARY TABLE, CREATE VIEW and COPY … TO 'file' work")
+}
+
+/// Refuses a query without columns (`SELECT FROM t`): there is nothing of its rows to show.
+pub(crate) fn no_columns(plan: &LogicalPlan) -> Result<()> {
+    if !plan.schema().fields().is_empty() || matches!(plan, LogicalPlan::Copy(_)) {
+        return Ok(());
+    }
+    Err(Error::invalid("the query selects no column")
+        .with_code("Syntax")
+        .with_hint("name columns behind SELECT, or write SELECT *"))
 }
 
 /// Refuses what would write. `is_local` tells names of this session's own tables and views, `is_view` its views.
