@@ -78,6 +78,19 @@ pub(crate) fn beginning(text: &str) -> Place {
     Place { line: 1, column: u64::try_from(blanks).unwrap_or(0) + 1 }
 }
 
+/// The function that is not there, when that is the error: the engine says so in words only.
+pub(crate) fn unknown_function(error: &DataFusionError) -> Option<String> {
+    match error {
+        DataFusionError::Diagnostic(diagnostic, inner) => {
+            let name = diagnostic.message.strip_prefix("Invalid function '").and_then(|rest| rest.strip_suffix('\''));
+            name.map(str::to_string).or_else(|| unknown_function(inner))
+        }
+        DataFusionError::Context(_, inner) => unknown_function(inner),
+        DataFusionError::Collection(errors) => errors.first().and_then(unknown_function),
+        _ => None,
+    }
+}
+
 /// The error for an expression over known columns: one that is not there leads to the nearest.
 pub(crate) fn missing_column<'a>(error: DataFusionError, known: impl Iterator<Item = &'a str>) -> Error {
     match of(&error) {

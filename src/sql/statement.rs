@@ -407,6 +407,9 @@ impl Statement {
             }
             return error;
         }
+        if let Some(function) = place::unknown_function(&error) {
+            return place.attach(functions::not_found(&function, &self.base)).with_source(error);
+        }
         place.attach(Error::from_datafusion(error))
     }
 

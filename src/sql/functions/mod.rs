@@ -6,6 +6,7 @@ mod diff;
 mod row_accounting;
 mod widening;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use datafusion::catalog::TableProvider;
@@ -17,11 +18,12 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::constant::{evaluate, instant, integer, text};
 use super::names::{TableName, split_parts, split_selector};
+use super::place::Place;
 use super::selector::Selection;
 use super::statement::Statement;
 use crate::error::{Error, Result};
 use crate::query::nodes::Computation;
-use crate::snapshot::nearest::known_names;
+use crate::snapshot::nearest::{known_names, nearest};
 use crate::snapshot::{PinRequest, SessionZone, Table};
 
 pub(crate) use changes::{check_range_option, table_or_changes};
@@ -72,6 +74,17 @@ pub(crate) fn names() -> Vec<&'static str> {
     ALL.iter().map(|f| f.name()).collect()
 }
 
+/// The error for a function in an expression that is not there.
+pub(crate) fn not_found(name: &str, state: &SessionState) -> Error {
+    let scalars = state.scalar_functions().keys().chain(state.aggregate_functions().keys());
+    let known: BTreeSet<&str> = scalars.chain(state.window_functions().keys()).map(String::as_str).collect();
+    let error = Error::not_found(format!("there is no function '{name}'")).with_code("FunctionNotFound");
+    match nearest(name, known.iter().copied()).is_empty() {
+        true => error.with_hint("SHOW FUNCTIONS lists them"),
+        false => error.with_hint(known_names("functions", name, known)),
+    }
+}
+
 /// An argument's value.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Argument {
@@ -93,12 +106,17 @@ impl Call {
         let TableFactor::Table { name, args: Some(args), .. } = factor else { return Ok(None) };
         let [ObjectNamePart::Identifier(identifier)] = name.0.as_slice() else { return Ok(None) };
         let Some(function) = ALL.iter().copied().find(|f| identifier.value.eq_ignore_ascii_case(f.name())) else {
-            if identifier.value.to_lowercase().starts_with("paimon_") {
-                return Err(Error::not_found(format!("there is no table function {}", identifier.value))
-                    .with_code("FunctionNotFound")
-                    .with_hint(known_names("table functions", &identifier.value, names())));
+            let written = &identifier.value;
+            let name = if identifier.quote_style.is_some() { written.clone() } else { written.to_lowercase() };
+            let others = state.table_functions();
+            if others.contains_key(&name) {
+                return Ok(None);
             }
-            return Ok(None);
+            let known = names().into_iter().chain(others.keys().map(String::as_str));
+            let error = Error::not_found(format!("there is no table function {written}"))
+                .with_code("FunctionNotFound")
+                .with_hint(known_names("table functions", written, known));
+            return Err(Place::from(identifier.span.start).attach(error));
         };
         let mut call = Self { function, arguments: Vec::new() };
         for (position, arg) in args.args.iter().enumerate() {
