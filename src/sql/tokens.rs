@@ -4,6 +4,7 @@ use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Tokenizer, Whitespace, Word};
 
 use super::dialect::LakeDialect;
+use super::place::Place;
 use crate::error::{Error, Result};
 
 /// One statement of a text.
@@ -187,6 +188,23 @@ pub(crate) fn syntax(message: impl Into<String>, span: Span) -> Error {
         .with_code("Syntax")
         .with_context("line", span.start.line)
         .with_context("column", span.start.column)
+}
+
+/// Tells how a name is written whose version is no plain word: `t@after-repair` ends at the hyphen.
+pub(crate) fn quoted_selector(error: Error, typed: &[TokenWithSpan], place: Place) -> Error {
+    let Some(at) = typed.iter().position(|token| Place::from(token.span.start) == place) else { return error };
+    let glued = |at: usize| matches!(typed.get(at..at + 2), Some([a, b]) if a.span.end == b.span.start);
+    let Some(before) = at.checked_sub(1).filter(|before| glued(*before)) else { return error };
+    let begins = match typed.get(before).map(|token| &token.token) {
+        Some(Token::Word(word)) => word.quote_style.is_none() && word.value.contains('@'),
+        _ => false,
+    };
+    if !begins {
+        return error;
+    }
+    let end = (at..typed.len()).find(|at| !glued(*at)).unwrap_or(at);
+    let name: String = typed.iter().take(end + 1).skip(before).map(|token| token.token.to_string()).collect();
+    error.with_hint(format!("quote the name and its version: \"{name}\""))
 }
 
 #[cfg(test)]

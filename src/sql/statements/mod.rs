@@ -17,7 +17,7 @@ use datafusion::sql::sqlparser::tokenizer::{Span, Token, TokenWithSpan};
 use super::dialect::LakeDialect;
 use super::place::{self, Place};
 use super::rewrite::rewrite;
-use super::tokens::{are_words, is_word, mark, syntax, word, word_or_string, written};
+use super::tokens::{are_words, is_word, mark, quoted_selector, syntax, word, word_or_string, written};
 use crate::error::{Error, Result};
 use crate::notice::Notice;
 
@@ -231,7 +231,7 @@ fn statement(tokens: Vec<TokenWithSpan>, typed: &[TokenWithSpan]) -> Result<DfSt
         if let (true, Some(end)) = (place == Place::default() && message.ends_with("found: EOF"), end) {
             place = end.into();
         }
-        place.attach(Error::invalid(message).with_code("Syntax").with_source(error))
+        quoted_selector(place.attach(Error::invalid(message).with_code("Syntax").with_source(error)), typed, place)
     })?;
     match (statements.pop_front(), statements.pop_front()) {
         (Some(one), None) => Ok(one),
@@ -274,10 +274,13 @@ fn factor(mut tokens: Vec<TokenWithSpan>, start: usize) -> Result<TableFactor> {
     }
     let rest = tokens.split_off(start);
     let count = rest.len();
+    let typed = rest.clone();
     let mut parser = parser(rest);
     let factor = parser.parse_table_factor().map_err(|e| parse_error(&e, place))?;
     if parser.index() < count {
-        return Err(syntax(format!("unexpected {}", parser.peek_token()), parser.peek_token().span));
+        let next = parser.peek_token();
+        let error = syntax(format!("unexpected {}", next.token), next.span);
+        return Err(quoted_selector(error, &typed, next.span.start.into()));
     }
     match &factor {
         TableFactor::Table { args: None, .. } => Ok(factor),
