@@ -10,7 +10,7 @@ use super::fingerprint::{Fingerprint, SnapshotFingerprint};
 use super::nullability::{kept_by_branch, kept_by_files};
 use super::options::{options_in_force, remove_positions, request_of};
 use super::renamed::options_then;
-use super::table::{Table, range_text};
+use super::table::{Table, ranges_text};
 use super::travel::{Chosen, PinRequest, Traveller};
 use super::zone::SessionZone;
 use crate::error::{Error, ErrorKind, Result};
@@ -397,12 +397,13 @@ impl Pin {
             None => {
                 let ids = self.table.snapshot_ids().await?;
                 let (code, what) = match (ids.first(), ids.last()) {
-                    (Some(first), Some(last)) if pinned.id < *first => {
-                        ("SnapshotExpired", format!("has expired; available {}", range_text(*first, *last)))
+                    (Some(first), _) if pinned.id < *first => {
+                        ("SnapshotExpired", format!("has expired; available {}", ranges_text(&ids)))
                     }
-                    (Some(first), Some(last)) => {
-                        ("PinLost", format!("was rolled back; available {}", range_text(*first, *last)))
+                    (Some(_), Some(last)) if pinned.id < *last => {
+                        ("PinLost", format!("was removed from between the others; available {}", ranges_text(&ids)))
                     }
+                    (Some(_), Some(_)) => ("PinLost", format!("was rolled back; available {}", ranges_text(&ids))),
                     _ => ("PinLost", "is gone, and all other snapshots with it".to_string()),
                 };
                 Err(Error::not_found(format!("the pinned snapshot {} {what}{unread}", pinned.id))

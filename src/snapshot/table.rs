@@ -149,6 +149,25 @@ pub(super) fn range_text(first: SnapshotId, last: SnapshotId) -> String {
     if first == last { first.to_string() } else { format!("{first}..{last}") }
 }
 
+/// Stretches of ids that are told; of more, those between them are left out.
+const STRETCHES: usize = 6;
+
+/// `1..4, 6..8` of ids in order.
+pub(super) fn ranges_text(ids: &[SnapshotId]) -> String {
+    let stretches: Vec<&[SnapshotId]> = ids.chunk_by(|a, b| a.0.checked_add(1) == Some(b.0)).collect();
+    let text = |stretch: &&[SnapshotId]| match stretch {
+        [first, .., last] => range_text(*first, *last),
+        few => few.iter().map(ToString::to_string).collect(),
+    };
+    let (head, tail) = match stretches.len().checked_sub(STRETCHES) {
+        None | Some(0) => (stretches.as_slice(), &[][..]),
+        Some(_) => stretches.split_at(STRETCHES / 2),
+    };
+    let tail = tail.get(tail.len().saturating_sub(STRETCHES / 2)..).unwrap_or_default();
+    let gap = (!tail.is_empty()).then(|| "…".to_string());
+    head.iter().map(text).chain(gap).chain(tail.iter().map(text)).collect::<Vec<_>>().join(", ")
+}
+
 /// What a snapshot takes in memory, roughly.
 fn snapshot_bytes(snapshot: &Snapshot) -> usize {
     let properties: usize = snapshot.properties.iter().map(|(key, value)| key.len() + value.len() + 64).sum();

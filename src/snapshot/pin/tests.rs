@@ -162,6 +162,17 @@ async fn expired_and_rolled_back_pins_are_told_apart() {
     old.verify().await.unwrap();
 }
 
+/// Nothing rolls back one snapshot and keeps those behind it: somebody removed a file.
+#[tokio::test]
+async fn pin_that_is_gone_from_among_others_is_told_so() {
+    let bed = Bed::with_snapshots(1, 8);
+    let pin = bed.pin(PinRequest::SnapshotId(5)).await.unwrap();
+    bed.remove("snapshot/snapshot-5");
+    let lost = pin.verify().await.unwrap_err();
+    let expected = "the pinned snapshot 5 was removed from between the others; available 1..4, 6..8";
+    assert_eq!((lost.code(), lost.message()), ("PinLost", expected));
+}
+
 #[tokio::test]
 async fn tag_that_moves_on_loses_the_pin_only_when_the_snapshot_is_gone_too() {
     let bed = Bed::with_snapshots(2, 3);

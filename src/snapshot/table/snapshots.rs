@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 
-use super::{PARALLEL, Table, range_text, snapshot_bytes};
+use super::{PARALLEL, Table, ranges_text, snapshot_bytes};
 use crate::error::{Error, Result};
 use crate::notice::{Notice, NoticeKind};
 use crate::snapshot::documents::{Numbered, list_numbered, read_hint, read_json};
@@ -163,11 +163,10 @@ impl Table {
             tags => format!("; tags '{}' hold it", tags.join("', '")),
         };
         let (code, message) = match (ids.first(), ids.last()) {
-            (Some(first), Some(last)) if id.0 >= 1 && id < *first => (
-                "SnapshotExpired",
-                format!("snapshot {written} has expired; available {}{tags}", range_text(*first, *last)),
-            ),
-            (Some(first), Some(last)) => {
+            (Some(first), _) if id.0 >= 1 && id < *first => {
+                ("SnapshotExpired", format!("snapshot {written} has expired; available {}{tags}", ranges_text(&ids)))
+            }
+            (Some(_), Some(last)) => {
                 let reason = if id.0 < 1 {
                     " (numbers begin at 1)"
                 } else if id < *last {
@@ -175,7 +174,7 @@ impl Table {
                 } else {
                     ""
                 };
-                let kept = range_text(*first, *last);
+                let kept = ranges_text(&ids);
                 ("SnapshotNotFound", format!("snapshot {written} does not exist{reason}; available {kept}{tags}"))
             }
             _ => ("NoSnapshot", format!("the table has no snapshot, so not {written} either{tags}")),
