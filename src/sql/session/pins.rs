@@ -7,7 +7,7 @@ use datafusion::sql::sqlparser::ast::{Spanned, TableFactor};
 use indexmap::IndexMap;
 
 use super::{Run, Session};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::notice::{Notice, NoticeKind};
 use crate::snapshot::TableIdent;
 use crate::snapshot::nearest::known_names;
@@ -50,14 +50,20 @@ impl Session {
         self.settings().choices()
     }
 
-    /// Why pins of the session can no longer be read: their snapshot has expired or was replaced. One that cannot be
-    /// asked about now is not among them.
+    /// Chooses anew what is read, and returns what was chosen before: pins and what `SET 'paimon.…'` says. Of
+    /// [`Chosen::default`] every table is read at its latest snapshot.
+    pub fn choose(&self, chosen: Chosen) -> Chosen {
+        self.settings().exchange(chosen)
+    }
+
+    /// Why pins of the session can no longer be read: their snapshot has expired, was replaced or is damaged. One that
+    /// cannot be asked about now is not among them.
     pub async fn lost_pins(&self) -> Vec<Error> {
         let held: Vec<_> = self.settings().pins.read().values().map(|held| Arc::clone(&held.pin)).collect();
         let mut lost = Vec::new();
         for pin in held {
             match pin.verify().await {
-                Err(error) if matches!(error.code(), "SnapshotExpired" | "PinLost") => lost.push(error),
+                Err(error) if error.kind() != ErrorKind::Unavailable => lost.push(error),
                 _ => {}
             }
         }

@@ -1,6 +1,6 @@
 //! `PIN`, `UNPIN`, `SHOW PINS`: states of tables that a session keeps reading.
 
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
 use crate::notice::{Notice, NoticeKind};
 use crate::recon::retention::{self, Hold};
 use crate::scan::ChangeRange;
@@ -61,7 +61,7 @@ pub(crate) fn line(pin: &Pin, zone: &SessionZone, session: bool) -> PinLine {
 /// holds it, and whether it is still the one that was pinned.
 ///
 /// `expires_about` is a forecast (see [`retention`]): the time from which on expiry may take it. It is NULL when that
-/// cannot be said; `note` says why. `state` is `ok`, `expired`, `lost`, or `unknown` where storage does not tell.
+/// cannot be said; `note` says why. `state` is `ok`, `expired`, `lost`, `damaged`, or `unknown` where storage does not tell.
 pub(crate) async fn show(pins: &[SessionPin], zone: &SessionZone, now: i64) -> Result<ShownPins> {
     let schema = cells::schema(&[
         ("table", Kind::Text, true),
@@ -90,7 +90,8 @@ pub(crate) async fn show(pins: &[SessionPin], zone: &SessionZone, now: i64) -> R
             Ok(()) => ("ok", retention::of_pin(pin, zone, now).await),
             Err(error) if error.code() == "SnapshotExpired" => ("expired", Err(error)),
             Err(error) if error.code() == "PinLost" => ("lost", Err(error)),
-            Err(error) => ("unknown", Err(error)),
+            Err(error) if error.kind() == ErrorKind::Unavailable => ("unknown", Err(error)),
+            Err(error) => ("damaged", Err(error)),
         };
         let (expires_about, holds, note) = match forecast {
             Ok(forecast) => (forecast.expires_about, forecast.retained_by, PinNote::Forecast(forecast.reasons)),

@@ -260,6 +260,6 @@ async fn a_pin_that_cannot_be_asked_about_is_shown_beside_the_others() {
     std::fs::write(table.root().join("snapshot/snapshot-1"), "{").unwrap();
     let pins = columns(&session, "SHOW PINS").await;
     let states: Vec<&str> = pins.iter().map(|pin| pin["state"].as_str()).collect();
-    assert_eq!(states, ["unknown", "ok"]);
+    assert_eq!(states, ["damaged", "ok"]);
     assert!(pins[0]["note"].len() > 10, "{:?}", pins[0]);
 }
