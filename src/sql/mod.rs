@@ -96,6 +96,7 @@ pub use result::{
     StatementResult, Timing,
 };
 pub use session::{Session, SessionConfig};
+pub use settings::Chosen;
 #[cfg(feature = "cli")]
 pub(crate) use tokens::Cursor;
 pub use tokens::StatementText;

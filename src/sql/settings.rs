@@ -145,6 +145,14 @@ pub(crate) struct SessionPin {
     pub(crate) options: BTreeMap<String, String>,
 }
 
+/// What a session chose to read: its pins and scan options.
+#[derive(Debug, Default)]
+pub struct Chosen {
+    pins: IndexMap<TableIdent, SessionPin>,
+    options: BTreeMap<String, String>,
+    table_options: BTreeMap<(String, String), BTreeMap<String, String>>,
+}
+
 /// Settings of one session, shared by its statements.
 #[derive(Debug, Default)]
 pub(crate) struct Settings {
@@ -222,6 +230,15 @@ impl Settings {
             all.extend(chosen(options, Some(format!("{}.{}", quoted_part(database), quoted_part(table)))));
         }
         all
+    }
+
+    /// Puts pins and scan options in the place of those there are, which it returns.
+    pub(crate) fn exchange(&self, chosen: Chosen) -> Chosen {
+        Chosen {
+            pins: std::mem::replace(&mut self.pins.write(), chosen.pins),
+            options: std::mem::replace(&mut self.options.write(), chosen.options),
+            table_options: std::mem::replace(&mut self.table_options.write(), chosen.table_options),
+        }
     }
 
     /// Forgets all scan options.

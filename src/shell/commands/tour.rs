@@ -9,6 +9,7 @@ use crate::shell::demo::{TOUR, ZONE};
 use crate::shell::execute::Show;
 use crate::shell::language::{Text, both};
 use crate::shell::state::Shell;
+use crate::sql::Chosen;
 
 /// `\tour`
 pub const TOUR_COMMAND: Command = Command {
@@ -23,10 +24,14 @@ pub const TOUR_COMMAND: Command = Command {
 
 fn run(shell: &mut Shell, _: Call) -> LocalBoxFuture<'_, Result<()>> {
     async move {
-        // the story tells the time of its place, wherever the session is
-        let zone = shell.session.time_zone();
+        // the story tells the time of its place and the latest snapshots, wherever the session is
+        let (zone, autopin) = (shell.session.time_zone(), shell.settings.autopin);
         set_zone(shell, ZONE).await?;
+        let chosen = shell.session.choose(Chosen::default());
+        shell.settings.autopin = false;
         let told = tell(shell).await;
+        shell.settings.autopin = autopin;
+        shell.session.choose(chosen);
         set_zone(shell, &zone).await.and(told)
     }
     .boxed_local()

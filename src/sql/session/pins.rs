@@ -15,7 +15,7 @@ use crate::sql::names::{TableName, split_selector};
 use crate::sql::place::Place;
 use crate::sql::result::{Outlook, PinLine, Readings, SessionChoice, ShownPins, StatementResult};
 use crate::sql::selector::{Selection, drop_choices};
-use crate::sql::settings::{SessionPin, is_honoured};
+use crate::sql::settings::{Chosen, SessionPin, is_honoured};
 use crate::sql::statement::Used;
 use crate::sql::statements::{PinCommand, Target, name_of, pin};
 use crate::sql::travel;
