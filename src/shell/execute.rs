@@ -111,6 +111,8 @@ pub struct Show {
     /// Whether no cell is cut, however long it is.
     pub whole: bool,
     /// Whether pins and notices are told.
+    /// Column whose texts are not cut for that.
+    pub keep: Option<&'static str>,
     pub notes: bool,
     /// Number of the first record.
     pub first: u64,
@@ -118,7 +120,17 @@ pub struct Show {
 
 impl Default for Show {
     fn default() -> Self {
-        Self { expanded: None, cap: true, footer: true, page: true, shrink: false, whole: false, notes: true, first: 1 }
+        Self {
+            expanded: None,
+            cap: true,
+            footer: true,
+            page: true,
+            shrink: false,
+            keep: None,
+            whole: false,
+            notes: true,
+            first: 1,
+        }
     }
 }
 
@@ -133,6 +145,7 @@ impl Show {
         whole: false,
         notes: true,
         first: 1,
+        keep: None,
     };
 }
 

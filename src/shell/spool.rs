@@ -1,7 +1,12 @@
 //! Rows of the last table that were not shown, for `\more`: bounded, and it says when it is not whole.
 
+use std::sync::Arc;
+
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
+
+use super::execute::Answer;
+use crate::sql::PinLine;
 
 /// Bytes kept.
 const LIMIT: usize = 64 << 20;
@@ -11,6 +16,8 @@ const LIMIT: usize = 64 << 20;
 pub struct Spool {
     /// Columns.
     pub schema: SchemaRef,
+    /// Tables read.
+    pub pins: Vec<PinLine>,
     /// Rows the table showed before its gap.
     shown: u64,
     batches: Vec<RecordBatch>,
@@ -21,8 +28,9 @@ pub struct Spool {
 
 impl Spool {
     /// An empty spool for a table that shows so many rows before its gap.
-    pub fn new(schema: SchemaRef, shown: u64) -> Self {
-        Self { schema, shown, batches: Vec::new(), bytes: 0, kept: 0, total: 0 }
+    pub fn new(answer: &Answer, shown: u64) -> Self {
+        let (schema, pins) = (Arc::clone(&answer.schema), answer.pins.clone());
+        Self { schema, pins, shown, batches: Vec::new(), bytes: 0, kept: 0, total: 0 }
     }
 
     /// Keeps a batch while there is room.
@@ -79,7 +87,8 @@ mod tests {
         let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(0..10));
         let batch = RecordBatch::try_from_iter([("id", ids)]).unwrap();
         for (shown, rest) in [(0, 30), (15, 15), (30, 0)] {
-            let mut spool = Spool::new(batch.schema(), shown);
+            let answer = Answer::of_batches(batch.schema(), Vec::new()).unwrap();
+            let mut spool = Spool::new(&answer, shown);
             (0..3).for_each(|_| spool.push(&batch));
             assert_eq!((spool.total(), spool.kept()), (30, 30));
             assert_eq!(spool.rest().iter().map(RecordBatch::num_rows).sum::<usize>(), rest);

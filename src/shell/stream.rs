@@ -23,7 +23,7 @@ use super::output::Output;
 use super::pager::PagedOutput;
 use super::progress::Stage;
 use super::render::width::{grouped, wrapped};
-use super::render::{Escapes, Expanded, Format, Limits, Style, Visible, renderer};
+use super::render::{Escapes, Expanded, Format, Limits, Style, Visible, renderer, rows_before_gap};
 use super::report::eprint;
 use super::spool::Spool;
 use super::state::{CELL_WIDTH, Shell};
@@ -196,11 +196,12 @@ impl Shell {
         };
         let style = Style { color: self.style().color && !to_file, cell_width, ..self.style() };
         let mut render = renderer(format, &answer.schema, &style, limits);
-        let mut spool = cap.map(|cap| Spool::new(Arc::clone(&answer.schema), cap as u64 / 2));
+        let mut spool = cap.map(|cap| Spool::new(&answer, rows_before_gap(cap) as u64));
         let mut closing = Closing::of(&answer, self.settings.timing && show.footer);
         let stage = answer.plan.clone().map_or(Stage::Working, Stage::Reading);
         // once rows stand on the screen, a line of progress would stand between them; those of a capped table come last
         let apart = matches!(sink, Sink::Paged(_)) || !self.terminal.output || to_file || cap.is_some();
+            keep: show.keep,
         let mut progress = self.progress();
 
         let (sender, mut receiver) = mpsc::channel::<Result<RecordBatch>>(2);

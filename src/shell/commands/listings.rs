@@ -81,7 +81,9 @@ pub const COMMANDS: &[&Command] = &[
                 wall_clock("watermark", &shell.session.time_zone())
             );
             async move {
-                system(shell, call, "snapshots", columns, "id").await?;
+                // AT (COMMIT => …) takes the whole name
+                let show = Show { keep: Some("user"), ..Show::LISTING };
+                system_as(shell, call, "snapshots", columns, "id", show).await?;
                 let (language, zone) = (shell.settings.language, shell.session.time_zone());
                 shell.say(&[told!(language, "times are those of {zone}", "时间按 {zone}", zone = zone)])
             }
@@ -204,12 +206,23 @@ fn system<'a>(
     columns: impl Into<String>,
     order: &'static str,
 ) -> LocalBoxFuture<'a, Result<()>> {
+    system_as(shell, call, table, columns, order, Show::LISTING)
+}
+
+fn system_as<'a>(
+    shell: &'a mut Shell,
+    call: Call,
+    table: &'static str,
+    columns: impl Into<String>,
+    order: &'static str,
+    show: Show,
+) -> LocalBoxFuture<'a, Result<()>> {
     let columns = columns.into();
     async move {
         let words = call.words(&shell.variables)?;
         let [name] = words.as_slice() else { return Err(usage(format!("write \\{} table", call.name))) };
         let sql = format!("SELECT {columns} FROM {} ORDER BY {order}", system_table(name, table)?);
-        shell.statement(&sql, Show::LISTING).await
+        shell.statement(&sql, show).await
     }
     .boxed_local()
 }

@@ -26,6 +26,7 @@ fn run(shell: &mut Shell, _: Call) -> LocalBoxFuture<'_, Result<()>> {
     async move {
         let Some(spool) = shell.spool.take() else { return Err(usage("the last result left no rows out")) };
         let mut answer = Answer::of_batches(Arc::clone(&spool.schema), spool.rest())?;
+        answer.pins.clone_from(&spool.pins);
         if spool.kept() < spool.total() {
             let missing = spool.total() - spool.kept();
             let told = told!(

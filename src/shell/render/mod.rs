@@ -31,7 +31,7 @@ use ::arrow::array::timezone::Tz;
 use ::arrow::datatypes::SchemaRef;
 use clap::ValueEnum;
 
-pub use table::{Expanded, Limits};
+pub use table::{Expanded, Limits, rows_before_gap};
 pub use visible::{Escapes, Visible};
 
 /// How results are written.

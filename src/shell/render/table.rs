@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 
-use super::value::{Times, is_numeric, text};
+use super::value::{Times, is_numeric, may_be_long, text};
 use super::vertical::{Records, VALUE_WIDTH};
 use super::width::{clipped, escaped, fitted, grouped, width};
 use super::{Renderer, Style};
@@ -38,6 +38,8 @@ pub struct Limits {
     pub expanded: Expanded,
     /// Whether texts may be cut so that a grid fits the terminal.
     pub shrink: bool,
+    /// Column whose texts are never cut for that.
+    pub keep: Option<&'static str>,
     /// Number of the first record.
     pub first: u64,
 }
@@ -45,10 +47,19 @@ pub struct Limits {
 /// Cells that a column of texts keeps when it is cut.
 const SHRUNK: usize = 12;
 
+/// Cells that the name of a column keeps when it is cut.
+const SHRUNK_NAME: usize = 6;
+
+/// Rows that stand before the gap of a table of so many rows.
+pub fn rows_before_gap(cap: usize) -> usize {
+    cap.div_ceil(2)
+}
+
 impl Limits {
     /// No limits: not a terminal.
     #[cfg(test)]
-    pub const NONE: Self = Self { rows: None, width: None, expanded: Expanded::Auto, shrink: false, first: 1 };
+    pub const NONE: Self =
+        Self { rows: None, width: None, expanded: Expanded::Auto, shrink: false, keep: None, first: 1 };
 }
 
 /// One cell, ready to show.
@@ -58,13 +69,21 @@ pub struct Cell {
     null: bool,
 }
 
+/// Cells of a column.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Wide {
+    cells: usize,
+    /// Whether its texts are cut there. What came too late to be measured is else shown whole, and makes its line wider.
+    cut: bool,
+}
+
 impl Cell {
     /// The cell in a column of this width.
-    fn within(&self, wide: usize) -> Cow<'_, Self> {
-        if width(&self.text) <= wide {
+    fn within(&self, wide: Wide) -> Cow<'_, Self> {
+        if !wide.cut || width(&self.text) <= wide.cells {
             return Cow::Borrowed(self);
         }
-        Cow::Owned(Self { text: clipped(&self.text, wide), null: self.null })
+        Cow::Owned(Self { text: clipped(&self.text, wide.cells), null: self.null })
     }
 
     /// With colour codes, which take no display cells.
@@ -85,6 +104,8 @@ pub struct Table {
     names: Vec<String>,
     right: Vec<bool>,
     texts: Vec<bool>,
+    /// Columns whose values may be cut for their length.
+    long: Vec<bool>,
     style: Style,
     limits: Limits,
     rows: u64,
@@ -98,7 +119,7 @@ enum Flow {
     /// Not yet: widths are being measured.
     Measuring,
     /// As lines of these widths.
-    Grid(Vec<usize>),
+    Grid(Vec<Wide>),
     /// As records.
     Records(Records),
 }
@@ -110,6 +131,7 @@ impl Table {
             names: schema.fields().iter().map(|f| escaped(f.name())).collect(),
             right: schema.fields().iter().map(|f| is_numeric(f.data_type())).collect(),
             texts: schema.fields().iter().map(|f| f.data_type().is_string()).collect(),
+            long: schema.fields().iter().map(|f| may_be_long(f.data_type())).collect(),
             style,
             limits,
             rows: 0,
@@ -122,7 +144,8 @@ impl Table {
     fn row(&self, batch: &RecordBatch, row: usize, cell_width: usize) -> io::Result<Row> {
         let times = Times { between: ' ', zone: self.style.zone };
         let mut cells = Vec::with_capacity(batch.num_columns());
-        for column in batch.columns() {
+        for (column, long) in batch.columns().iter().zip(&self.long) {
+            let cell_width = if *long { cell_width } else { 0 };
             let mut value = String::new();
             cells.push(if text(column.as_ref(), row, times, &mut value)? {
                 // a string that looks like NULL is quoted, so the two can be told apart
@@ -135,35 +158,44 @@ impl Table {
         Ok(Row { cells })
     }
 
-    fn measure(&self) -> Vec<usize> {
-        let mut widths: Vec<usize> = self.names.iter().map(|n| width(n)).collect();
+    /// Cells of the values that are held.
+    fn value_widths(&self) -> Vec<usize> {
+        let mut widths = vec![0; self.names.len()];
         for row in self.head.iter().chain(&self.tail) {
             for (wide, cell) in widths.iter_mut().zip(&row.cells) {
-                *wide = (*wide).max(width(&cell.text));
+                *wide = width(&cell.text).max(*wide);
             }
-        }
-        // the line between head and tail is as wide as the others
-        let needed = self.gap().map_or(0, |gap| width(&gap) + 2);
-        let missing = needed.saturating_sub(inner(&widths));
-        if let Some(last) = widths.last_mut() {
-            *last += missing;
         }
         widths
     }
 
-    fn rule(&self, widths: &[usize], [line, left, middle, right]: [&str; 4], out: &mut dyn Write) -> io::Result<()> {
-        let parts: Vec<String> = widths.iter().map(|w| line.repeat(w + 2)).collect();
+    fn measure(&self) -> Vec<Wide> {
+        let values = self.value_widths().into_iter();
+        let widest = self.names.iter().zip(values).map(|(name, value)| value.max(width(name)));
+        let mut widths: Vec<Wide> = widest.map(|cells| Wide { cells, cut: false }).collect();
+        // the line between head and tail is as wide as the others
+        let needed = self.gap().map_or(0, |gap| width(&gap) + 2);
+        let missing = needed.saturating_sub(inner(&widths));
+        if let Some(last) = widths.last_mut() {
+            last.cells += missing;
+        }
+        widths
+    }
+
+    fn rule(&self, widths: &[Wide], [line, left, middle, right]: [&str; 4], out: &mut dyn Write) -> io::Result<()> {
+        let parts: Vec<String> = widths.iter().map(|w| line.repeat(w.cells + 2)).collect();
         writeln!(out, "{left}{}{right}", parts.join(middle))
     }
 
-    fn top(&self, widths: &[usize], out: &mut dyn Write) -> io::Result<()> {
+    fn top(&self, widths: &[Wide], out: &mut dyn Write) -> io::Result<()> {
         let ascii = self.style.ascii;
         self.rule(widths, if ascii { ["-", "+", "+", "+"] } else { ["─", "┌", "┬", "┐"] }, out)?;
         let bar = self.bar();
         let mut line = String::from(bar);
         for ((name, wide), right) in self.names.iter().zip(widths).zip(&self.right) {
+            let name = if width(name) > wide.cells { clipped(name, wide.cells) } else { name.clone() };
             let shown = if self.style.color { format!("\x1b[1m{name}\x1b[0m") } else { name.clone() };
-            push_cell(&mut line, &shown, width(name), *wide, *right);
+            push_cell(&mut line, &shown, width(&name), wide.cells, *right);
             line.push_str(bar);
         }
         writeln!(out, "{line}")?;
@@ -174,18 +206,18 @@ impl Table {
         if self.style.ascii { "|" } else { "│" }
     }
 
-    fn line(&self, row: &Row, widths: &[usize], out: &mut dyn Write) -> io::Result<()> {
+    fn line(&self, row: &Row, widths: &[Wide], out: &mut dyn Write) -> io::Result<()> {
         let bar = self.bar();
         let mut line = String::from(bar);
         for ((cell, wide), right) in row.cells.iter().zip(widths).zip(&self.right) {
             let cell = cell.within(*wide);
-            push_cell(&mut line, &cell.shown(&self.style), width(&cell.text), *wide, *right);
+            push_cell(&mut line, &cell.shown(&self.style), width(&cell.text), wide.cells, *right);
             line.push_str(bar);
         }
         writeln!(out, "{line}")
     }
 
-    fn bottom(&self, widths: &[usize], out: &mut dyn Write) -> io::Result<()> {
+    fn bottom(&self, widths: &[Wide], out: &mut dyn Write) -> io::Result<()> {
         self.rule(widths, if self.style.ascii { ["-", "+", "+", "+"] } else { ["─", "└", "┴", "┘"] }, out)
     }
 
@@ -195,7 +227,7 @@ impl Table {
         (self.rows > shown).then(|| format!("… {} more rows …", grouped(self.rows - shown)))
     }
 
-    fn grid(&self, widths: &[usize], out: &mut dyn Write) -> io::Result<()> {
+    fn grid(&self, widths: &[Wide], out: &mut dyn Write) -> io::Result<()> {
         self.top(widths, out)?;
         for row in &self.head {
             self.line(row, widths, out)?;
@@ -227,7 +259,7 @@ impl Table {
     }
 
     /// Widths of a grid that fits; None: records are better.
-    fn grid_widths(&self) -> Option<Vec<usize>> {
+    fn grid_widths(&self) -> Option<Vec<Wide>> {
         let mut widths = self.measure();
         match self.limits.expanded {
             Expanded::On => return None,
@@ -235,17 +267,33 @@ impl Table {
             Expanded::Auto if !self.too_wide(&widths) => return Some(widths),
             Expanded::Auto => {}
         }
+        if self.limits.shrink {
+            self.shrink_names(&mut widths);
+        }
         // the widest first, down to what still tells them apart
+        let kept = |at: usize| self.names.get(at).map(String::as_str) == self.limits.keep;
         while self.limits.shrink && self.too_wide(&widths) {
             let least = |at: usize| SHRUNK.max(self.names.get(at).map_or(0, |name| width(name)));
             let (at, _) = widths
                 .iter()
                 .enumerate()
-                .filter(|(at, wide)| self.texts.get(*at) == Some(&true) && **wide > least(*at))
-                .max_by_key(|(_, wide)| **wide)?;
-            *widths.get_mut(at)? -= 1;
+                .filter(|(at, wide)| self.texts.get(*at) == Some(&true) && !kept(*at) && wide.cells > least(*at))
+                .max_by_key(|(_, wide)| wide.cells)?;
+            let widest = widths.get_mut(at)?;
+            *widest = Wide { cells: widest.cells - 1, cut: true };
         }
         (!self.too_wide(&widths)).then_some(widths)
+    }
+
+    /// Cuts names that are wider than all values under them, before any value is cut.
+    fn shrink_names(&self, widths: &mut [Wide]) {
+        let least: Vec<usize> = self.value_widths().into_iter().map(|value| value.max(SHRUNK_NAME)).collect();
+        while self.too_wide(widths) {
+            let spare = widths.iter().zip(&least).map(|(wide, least)| wide.cells.saturating_sub(*least));
+            let widest = spare.enumerate().filter(|(_, spare)| *spare > 0).max_by_key(|(_, spare)| *spare);
+            let Some(wide) = widest.and_then(|(at, _)| widths.get_mut(at)) else { return };
+            wide.cells -= 1;
+        }
     }
 
     /// Writes the measured rows and lets the others follow as they come.
@@ -268,15 +316,15 @@ impl Table {
     }
 
     /// Whether the grid is wider than the terminal.
-    fn too_wide(&self, widths: &[usize]) -> bool {
-        let wide = widths.iter().map(|w| w + 3).sum::<usize>() + 1;
+    fn too_wide(&self, widths: &[Wide]) -> bool {
+        let wide = widths.iter().map(|w| w.cells + 3).sum::<usize>() + 1;
         self.limits.width.is_some_and(|terminal| wide > terminal)
     }
 }
 
 /// Cells between the borders of a grid.
-fn inner(widths: &[usize]) -> usize {
-    widths.iter().map(|w| w + 3).sum::<usize>().saturating_sub(1)
+fn inner(widths: &[Wide]) -> usize {
+    widths.iter().map(|w| w.cells + 3).sum::<usize>().saturating_sub(1)
 }
 
 fn push_cell(line: &mut String, shown: &str, has: usize, wide: usize, right: bool) {
@@ -301,9 +349,8 @@ impl Renderer for Table {
         let records = self.limits.expanded == Expanded::On;
         let cell_width = if records && self.style.cell_width > 0 { VALUE_WIDTH } else { self.style.cell_width };
         if let Some(cap) = self.limits.rows {
-            let cap = cap.max(2);
             // rows that can no longer be among the last ones need not be made
-            let keep = cap - cap / 2;
+            let keep = cap - rows_before_gap(cap);
             for row in 0..batch.num_rows() {
                 self.rows += 1;
                 if self.head.len() < cap && self.tail.is_empty() {
@@ -311,7 +358,7 @@ impl Renderer for Table {
                     continue;
                 }
                 if self.tail.is_empty() {
-                    self.tail.extend(self.head.drain(cap / 2..));
+                    self.tail.extend(self.head.drain(rows_before_gap(cap)..));
                 }
                 if batch.num_rows() - row <= keep {
                     if self.tail.len() == keep {
@@ -394,7 +441,8 @@ mod tests {
 
     #[test]
     fn capped_table_shows_both_ends_and_counts_the_rest() {
-        let limits = Limits { rows: Some(4), width: Some(80), expanded: Expanded::Auto, shrink: false, first: 1 };
+        let limits =
+            Limits { rows: Some(4), width: Some(80), expanded: Expanded::Auto, shrink: false, keep: None, first: 1 };
         let text = shown(&[batch(7), batch(3), batch(1)], limits);
         let rows = text.lines().filter(|line| line.starts_with("│ ") && !line.contains("more rows"));
         let ids: Vec<&str> = rows.map(|line| line.split_whitespace().nth(1).unwrap()).collect();
@@ -405,12 +453,41 @@ mod tests {
         assert!(five.contains("… 1 more rows …") && five.contains("row 5") && five.contains("row 4"), "{five}");
     }
 
+    #[test]
+    fn capped_table_shows_as_many_rows_as_it_says() {
+        for rows in 1..=5 {
+            let limits = Limits {
+                rows: Some(rows),
+                width: Some(80),
+                expanded: Expanded::Auto,
+                shrink: false,
+                keep: None,
+                first: 1,
+            };
+            for batches in [vec![batch(50)], vec![batch(1); 50]] {
+                let text = shown(&batches, limits);
+                let lines: Vec<&str> = text.lines().filter(|line| line.contains("│ row")).collect();
+                assert_eq!(lines.len(), rows, "{text}");
+                let before = text.lines().take_while(|line| !line.contains("more rows"));
+                let before = before.filter(|line| line.contains("│ row")).count();
+                assert_eq!(before, rows_before_gap(rows), "{text}");
+                assert!(text.contains(&format!("… {} more rows …", 50 - rows)), "{text}");
+            }
+        }
+    }
+
     /// However narrow the columns are.
     #[test]
     fn capped_table_is_aligned() {
-        for rows in [2, 4, 5] {
-            let limits =
-                Limits { rows: Some(rows), width: Some(80), expanded: Expanded::Auto, shrink: false, first: 1 };
+        for rows in [1, 2, 4, 5] {
+            let limits = Limits {
+                rows: Some(rows),
+                width: Some(80),
+                expanded: Expanded::Auto,
+                shrink: false,
+                keep: None,
+                first: 1,
+            };
             let whole = batch(10_000);
             let text = shown(&[whole.project(&[0]).unwrap(), whole.project(&[0]).unwrap()], limits);
             assert!(text.contains("more rows …"), "{text}");
@@ -421,7 +498,8 @@ mod tests {
 
     #[test]
     fn too_wide_for_the_terminal_becomes_records() {
-        let limits = Limits { rows: Some(40), width: Some(10), expanded: Expanded::Auto, shrink: false, first: 1 };
+        let limits =
+            Limits { rows: Some(40), width: Some(10), expanded: Expanded::Auto, shrink: false, keep: None, first: 1 };
         let text = shown(&[batch(2)], limits);
         assert_eq!(text.lines().next().unwrap(), "─[ 1 ]──────────");
         assert!(text.contains("name │ row 2"), "{text}");
@@ -433,13 +511,57 @@ mod tests {
         let ids: ArrayRef = Arc::new(Int64Array::from(vec![1, 2]));
         let names: ArrayRef = Arc::new(StringArray::from(vec!["a file of some length-0", "short"]));
         let batch = RecordBatch::try_from_iter([("id", ids), ("file", names)]).unwrap();
-        let limits =
-            |width| Limits { rows: None, width: Some(width), expanded: Expanded::Auto, shrink: true, first: 1 };
+        let limits = |width| Limits {
+            rows: None,
+            width: Some(width),
+            expanded: Expanded::Auto,
+            shrink: true,
+            keep: None,
+            first: 1,
+        };
         let text = shown(std::slice::from_ref(&batch), limits(24));
         assert!(text.contains("│  1 │ a file of some… │\n│  2 │ short           │"), "{text}");
         assert!(text.lines().all(|line| width(line) == 24), "{text}");
         // what would tell nothing any more becomes records
         assert!(shown(&[batch], limits(15)).starts_with("─[ 1 ]"));
+    }
+
+    /// What is wider than all that was measured makes its line wider: half a number is another number.
+    #[test]
+    fn rows_behind_those_measured_are_whole() {
+        let ids: ArrayRef = Arc::new(Int64Array::from_iter_values((0..1200).map(|i| if i < 1100 { i % 9 } else { i })));
+        let names: ArrayRef = Arc::new(StringArray::from_iter_values((0..1200).map(|i| format!("k{}", i / 1100 * i))));
+        let batch = RecordBatch::try_from_iter([("id", ids), ("name", names)]).unwrap();
+        for shrink in [false, true] {
+            let text = shown(std::slice::from_ref(&batch), Limits { shrink, width: Some(80), ..Limits::NONE });
+            assert!(text.contains("│ 1199 │ k1199 │\n") && !text.contains('…'), "{text}");
+        }
+        // texts that are cut to fit the terminal are cut to the last row
+        let long: ArrayRef = Arc::new(StringArray::from_iter_values((0..1200).map(|i| "x".repeat(20 + i / 1100))));
+        let batch = RecordBatch::try_from_iter([("t", long)]).unwrap();
+        let text = shown(&[batch], Limits { shrink: true, width: Some(20), ..Limits::NONE });
+        assert!(text.lines().all(|line| width(line) == 20), "{text}");
+    }
+
+    /// However narrow cells may be.
+    #[test]
+    fn only_what_may_be_long_is_cut() {
+        let ids: ArrayRef = Arc::new(Int64Array::from(vec![1_234_567]));
+        let names: ArrayRef = Arc::new(StringArray::from(vec!["a long text"]));
+        let batch = RecordBatch::try_from_iter([("id", ids), ("name", names)]).unwrap();
+        let text = to_text(Format::Table, &[batch], &Style { cell_width: 3, ..Style::default() }, Limits::NONE);
+        assert!(text.contains("│ 1234567 │ a l…(+8 B) │"), "{text}");
+    }
+
+    #[test]
+    fn listing_cuts_names_before_values_and_keeps_what_must_stay() {
+        let ids: ArrayRef = Arc::new(Int64Array::from(vec![1, 2]));
+        let users: ArrayRef = Arc::new(StringArray::from(vec!["spark-fix-20260416-1", "x"]));
+        let batch = RecordBatch::try_from_iter([("identifier", ids), ("user", users)]).unwrap();
+        let limits = |width| Limits { width: Some(width), shrink: true, keep: Some("user"), ..Limits::NONE };
+        let text = shown(std::slice::from_ref(&batch), limits(34));
+        assert!(text.contains("│ identi… │ user ") && text.contains("│ spark-fix-20260416-1 │"), "{text}");
+        assert!(shown(&[batch], limits(30)).starts_with("─[ 1 ]"));
     }
 
     #[test]
