@@ -132,7 +132,14 @@ impl Output {
     pub fn end_result(&mut self, good: bool) -> Result<()> {
         self.results += u64::from(good);
         self.failed |= !good;
-        let Target::File { writer, aside, whole } = &mut self.target else { return Ok(()) };
+        let (writer, aside, whole) = match &mut self.target {
+            Target::File { writer, aside, whole } => (writer, aside, whole),
+            // who reads them need not wait for the next result
+            Target::Program { stdin, .. } => {
+                let flushed = stdin.as_mut().map_or(Ok(()), Write::flush).or_else(enough);
+                return flushed.map_err(|e| self.error(e));
+            }
+        };
         let ended = match (good || self.keep_partial, aside.is_some()) {
             (true, true) => writer.flush().and_then(|()| writer.stream_position()).map(|end| *whole = end),
             (false, true) => take_back(writer, *whole),
@@ -140,6 +147,19 @@ impl Output {
             (false, false) => forget(writer),
         };
         ended.map_err(|e| self.error(e))
+    }
+
+    /// A line that is no result: it is there at once, and stays when the result behind it fails.
+    pub fn line(&mut self, text: &str) -> Result<()> {
+        let written = writeln!(self, "{text}").and_then(|()| self.flush());
+        let written = match &mut self.target {
+            Target::File { writer, aside: Some(_), whole } => {
+                written.and_then(|()| writer.stream_position()).map(|end| *whole = end)
+            }
+            Target::File { aside: None, .. } => written,
+            Target::Program { .. } => written.or_else(enough),
+        };
+        written.map_err(|e| self.error(e))
     }
 
     /// No more results follow: the file gets its name, the program the end of its input.
@@ -163,18 +183,14 @@ impl Output {
                 Ok(())
             }
             Target::Program { stdin, child } => {
-                // a program that has read enough is no fault
-                let flushed = stdin.take().map_or(Ok(()), |mut stdin| stdin.flush());
+                let flushed = stdin.take().map_or(Ok(()), |mut stdin| stdin.flush()).or_else(enough);
                 let status = child.wait().map_err(|e| failed(e, &self.name))?;
                 if !status.success() {
                     return Err(Error::unavailable(format!("the program ended with {status}"))
                         .with_code("OutputProgram")
                         .with_context("program", &self.name));
                 }
-                match flushed {
-                    Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(failed(e, &self.name)),
-                    _ => Ok(()),
-                }
+                flushed.map_err(|e| failed(e, &self.name))
             }
         }
     }
@@ -187,6 +203,11 @@ impl Output {
             .with_context(what, &self.name)
             .with_source(error)
     }
+}
+
+/// A program that has read enough is no fault.
+fn enough(error: io::Error) -> io::Result<()> {
+    if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) }
 }
 
 /// Cuts off the result that failed.
@@ -329,6 +350,46 @@ mod tests {
             output.close().unwrap();
             assert_eq!(std::fs::read_to_string(&path).unwrap(), expected);
         }
+    }
+
+    #[test]
+    fn line_stays_when_the_result_behind_it_fails() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("out.txt");
+        let mut output = open(&path, false);
+        output.line("head").unwrap();
+        output.write_all(b"half").unwrap();
+        output.end_result(false).unwrap();
+        output.close().unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "head\n");
+    }
+
+    /// A program shows each result when it is there, not when the next one pushes it out of a buffer.
+    #[cfg(unix)]
+    #[test]
+    fn program_gets_each_result_at_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("seen");
+        let mut output = Output::start(&format!("|cat > '{}'", path.display()), false).unwrap();
+        let seen = |expected: &str| {
+            let began = std::time::Instant::now();
+            while std::fs::read_to_string(&path).unwrap_or_default() != expected {
+                assert!(began.elapsed() < std::time::Duration::from_secs(20), "{expected:?} did not come");
+                std::thread::sleep(std::time::Duration::from_millis(20));
+            }
+        };
+        output.write_all(b"one\n").unwrap();
+        output.end_result(true).unwrap();
+        seen("one\n");
+        output.line("two").unwrap();
+        seen("one\ntwo\n");
+        // one that has left is no fault
+        let mut gone = Output::start("|exit 0", false).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        gone.write_all(b"one\n").unwrap();
+        gone.end_result(true).unwrap();
+        gone.line("two").unwrap();
+        gone.close().unwrap();
     }
 
     #[test]

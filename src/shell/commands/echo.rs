@@ -35,7 +35,7 @@ fn run(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
             return Ok(());
         }
         let written = match &mut shell.output {
-            Some(file) => writeln!(file, "{line}"),
+            Some(output) => return output.line(&line),
             None if shell.terminal.output => writeln!(std::io::stdout(), "{}", visible(&line)),
             None => writeln!(std::io::stdout(), "{line}"),
         };
