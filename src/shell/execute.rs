@@ -11,7 +11,7 @@ use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::ExecutionPlan;
 use futures::StreamExt;
 
-use super::footer;
+use super::footer::{self, Closing};
 use super::interrupt::{Running, interrupted};
 use super::language::done;
 use super::pager::{PagedOutput, Paging};
@@ -52,12 +52,14 @@ pub struct Answer {
     pub plan: Option<Arc<dyn ExecutionPlan>>,
     /// Requests to the store before the statement began.
     pub requests: Option<RequestCounts>,
+    /// Which of many, when it is watched.
+    pub turn: Option<u64>,
 }
 
 impl From<StatementResult> for Answer {
     fn from(result: StatementResult) -> Self {
         let StatementResult { kind, schema, stream, pins, readings, notices, timing, scanned, rules, plan } = result;
-        Self { kind, schema, stream, pins, readings, notices, timing, scanned, rules, plan, requests: None }
+        Self { kind, schema, stream, pins, readings, notices, timing, scanned, rules, plan, requests: None, turn: None }
     }
 }
 
@@ -77,6 +79,7 @@ impl Answer {
             rules: Vec::new(),
             plan: None,
             requests: None,
+            turn: None,
         })
     }
 }
@@ -108,11 +111,11 @@ pub struct Show {
     pub page: bool,
     /// Whether texts of a grid may be cut, so that it fits the terminal.
     pub shrink: bool,
+    /// Column whose texts are not cut for that.
+    pub keep: Option<&'static str>,
     /// Whether no cell is cut, however long it is.
     pub whole: bool,
     /// Whether pins and notices are told.
-    /// Column whose texts are not cut for that.
-    pub keep: Option<&'static str>,
     pub notes: bool,
     /// Number of the first record.
     pub first: u64,
@@ -142,10 +145,10 @@ impl Show {
         footer: false,
         page: true,
         shrink: true,
+        keep: None,
         whole: false,
         notes: true,
         first: 1,
-        keep: None,
     };
 }
 
@@ -207,6 +210,13 @@ async fn guarded<T: Send + 'static>(
     }
 }
 
+fn too_many_rows(limit: usize) -> Error {
+    let rows = if limit == 1 { "one row".to_string() } else { format!("{limit} rows") };
+    Error::invalid(format!("the statement answers more than {rows}"))
+        .with_code("TooManyRows")
+        .with_hint("ask for fewer: add WHERE or LIMIT, or count them")
+}
+
 /// The error of a task that panicked.
 pub fn lost_task(error: tokio::task::JoinError) -> Error {
     Error::internal(format!("the statement ended without an answer: {error}"))
@@ -240,7 +250,9 @@ impl Shell {
             Ok(answer) => answer,
             Err(error) => {
                 // what was meant for this statement is not for the next one
-                self.once = None;
+                if let Some(once) = self.once.take() {
+                    self.tell_unwritten(&once);
+                }
                 return Err(error);
             }
         };
@@ -303,7 +315,7 @@ impl Shell {
                 rows += batch.num_rows();
                 batches.push(batch);
                 if rows > limit {
-                    return Err(Error::invalid(format!("the statement answers more than {limit} rows")));
+                    return Err(too_many_rows(limit));
                 }
             }
             Ok(batches)
@@ -324,11 +336,17 @@ impl Shell {
 
     async fn show(&mut self, answer: Answer, show: Show, running: &Running, clock: &Clock) -> Result<()> {
         if let StatementKind::Done(word) = &answer.kind {
+            if self.settings.json_meta && !(answer.pins.is_empty() && answer.notices.is_empty()) {
+                self.say(&[done(word, self.settings.language)])?;
+                eprint(&Closing::of(&answer, false).json());
+                return Ok(());
+            }
             let mut lines = vec![done(word, self.settings.language)];
             lines.extend(self.notes(&answer.pins, &answer.notices));
             return self.say(&lines);
         }
         let mut sink = self.sink(&show)?;
+        let to_file = sink.is_output();
         let shown = self.stream_into(answer, &show, &mut sink, running, clock).await;
         let interrupts = self.interrupts.clone();
         let paused = interrupts.pause();
@@ -338,9 +356,19 @@ impl Shell {
         kept?;
         // what a program prints comes before what is said of it
         if let Some(closing) = closing {
-            eprint(&self.closing_text(&closing, &show));
+            let text = self.closing_text(&closing, &show);
+            if to_file || self.settings.format.is_data() { eprint(&text) } else { self.print(&text)? }
         }
         Ok(())
+    }
+
+    /// What a command read that shows no rows: pins and notices, or the line of JSON in their place.
+    pub fn tell_read(&self, collected: &Collected) -> Result<()> {
+        if self.settings.json_meta {
+            eprint(&Closing::of_collected(collected).json());
+            return Ok(());
+        }
+        self.say(&self.notes(&collected.pins, &collected.notices))
     }
 
     /// Words of the shell: beside the rows in tables, on standard error where output is data.
@@ -353,11 +381,16 @@ impl Shell {
             eprint(&text);
             Ok(())
         } else {
-            super::progress::clear();
-            let text = if self.terminal.output { visible(&text) } else { text.as_str().into() };
-            let mut out = io::stdout().lock();
-            out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(output_error)
+            self.print(&text)
         }
+    }
+
+    /// A text to standard output.
+    fn print(&self, text: &str) -> Result<()> {
+        super::progress::clear();
+        let text = if self.terminal.output { visible(text) } else { text.into() };
+        let mut out = io::stdout().lock();
+        out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(output_error)
     }
 
     /// Pins and notices as lines, cut between words where the terminal ends.

@@ -7,7 +7,7 @@ use arrow::datatypes::SchemaRef;
 use datafusion::physical_plan::ExecutionPlan;
 use serde_json::json;
 
-use super::execute::Answer;
+use super::execute::{Answer, Collected};
 use super::language::{Language, notice, pin as pin_line, told};
 use super::pager::{notice_mark, pin_mark};
 use super::render::width::{bytes, grouped};
@@ -29,12 +29,16 @@ pub struct Closing {
     pub rows: u64,
     /// Rows that stand on the screen, when others were left out.
     pub shown: Option<u64>,
+    /// Whether who read the rows left before the last.
+    pub left: bool,
     /// Code of the error that ended it.
     pub failed: Option<&'static str>,
     /// Time of reading.
     pub read: Duration,
     /// Time in all.
     pub total: Duration,
+    /// Which of many, when it is watched.
+    turn: Option<u64>,
     timed: bool,
     timing: Timing,
     scanned: Option<Scanned>,
@@ -51,15 +55,38 @@ impl Closing {
             notices: answer.notices.clone(),
             rows: 0,
             shown: None,
+            left: false,
             failed: None,
             read: Duration::ZERO,
             total: Duration::ZERO,
+            turn: answer.turn,
             // what a command made of an answer has no time of its own to tell
             timed: timed && answer.requests.is_some(),
             timing: answer.timing,
             scanned: answer.scanned,
             plan: answer.plan.clone(),
             before: answer.requests,
+        }
+    }
+
+    /// Of an answer that a command keeps for itself.
+    pub fn of_collected(collected: &Collected) -> Self {
+        Self {
+            schema: Arc::clone(&collected.schema),
+            pins: collected.pins.clone(),
+            notices: collected.notices.clone(),
+            rows: collected.batches.iter().map(|batch| batch.num_rows() as u64).sum(),
+            shown: None,
+            left: false,
+            failed: None,
+            read: Duration::ZERO,
+            total: Duration::ZERO,
+            turn: None,
+            timed: false,
+            timing: Timing::default(),
+            scanned: None,
+            plan: None,
+            before: None,
         }
     }
 
@@ -73,6 +100,14 @@ impl Closing {
     /// How many rows there are, and how many of them are shown.
     pub fn counted(&self, language: Language) -> String {
         let n = grouped(self.rows);
+        if self.left {
+            return told!(
+                language,
+                "{n} rows were read until their reader left",
+                "读者提前离开，此前读了 {n} 行",
+                n = n
+            );
+        }
         match self.shown {
             Some(shown) => told!(
                 language,
@@ -176,12 +211,13 @@ impl Closing {
         let mut meta = json!({
             "columns": columns,
             "rows": self.rows,
-            "truncated": self.failed.is_some() || self.shown.is_some(),
+            "truncated": self.failed.is_some() || self.shown.is_some() || self.left,
             "snapshots": snapshots,
             "notices": self.notices.iter().map(|notice| &**notice).collect::<Vec<&str>>(),
         });
-        if let (Some(code), Some(fields)) = (self.failed, meta.as_object_mut()) {
-            fields.insert("error".to_string(), json!(code));
+        if let Some(fields) = meta.as_object_mut() {
+            fields.extend(self.failed.map(|code| ("error".to_string(), json!(code))));
+            fields.extend(self.turn.map(|turn| ("turn".to_string(), json!(turn))));
         }
         format!("{meta}\n")
     }
@@ -256,5 +292,8 @@ mod tests {
         assert_eq!((&whole["rows"], &whole["truncated"], whole.get("error")), (&json!(3), &json!(false), None));
         let cut = meta(&Closing { failed: Some("Timeout"), ..closing(3) });
         assert_eq!((&cut["truncated"], &cut["error"]), (&json!(true), &json!("Timeout")));
+        let left = Closing { left: true, ..closing(3) };
+        assert_eq!(meta(&left)["truncated"], json!(true));
+        assert_eq!(left.counted(Language::En), "3 rows were read until their reader left");
     }
 }

@@ -69,6 +69,11 @@ impl PagedOutput {
         Self { size, held: Vec::new(), pager: None }
     }
 
+    /// Whether a pager shows what is written.
+    pub fn has_begun(&self) -> bool {
+        self.pager.is_some()
+    }
+
     fn fits(&self) -> bool {
         let (columns, lines) = self.size;
         let text = String::from_utf8_lossy(&self.held);

@@ -57,6 +57,16 @@ impl Sink {
         }
     }
 
+    /// Whether it is a file or a program.
+    pub(super) fn is_output(&self) -> bool {
+        self.output().is_some()
+    }
+
+    /// Whether a pager has begun to show it.
+    fn is_paging(&self) -> bool {
+        matches!(self, Self::Paged(paged) if paged.inner.has_begun())
+    }
+
     fn error(&self, error: io::Error) -> Error {
         match self.output() {
             Some(output) => output.error(error),
@@ -67,6 +77,11 @@ impl Sink {
     /// Whether who reads may leave early, as a pager or `head` does.
     fn may_close(&self) -> bool {
         matches!(self, Self::Paged(_)) || self.output().is_some_and(Output::is_program)
+    }
+
+    /// Whether an error says that who reads has left, and may.
+    fn was_left(&self, error: &io::Error) -> bool {
+        error.kind() == io::ErrorKind::BrokenPipe && self.may_close()
     }
 }
 
@@ -186,6 +201,7 @@ impl Shell {
             width: size.map(|(columns, _)| columns),
             expanded: show.expanded.unwrap_or(self.settings.expanded),
             shrink: show.shrink,
+            keep: show.keep,
             first: show.first,
         };
         // only a screen has no room for what is long
@@ -201,7 +217,6 @@ impl Shell {
         let stage = answer.plan.clone().map_or(Stage::Working, Stage::Reading);
         // once rows stand on the screen, a line of progress would stand between them; those of a capped table come last
         let apart = matches!(sink, Sink::Paged(_)) || !self.terminal.output || to_file || cap.is_some();
-            keep: show.keep,
         let mut progress = self.progress();
 
         let (sender, mut receiver) = mpsc::channel::<Result<RecordBatch>>(2);
@@ -230,7 +245,10 @@ impl Shell {
                         let written = render.batch(&batch, sink.writer()).and_then(|()| sink.writer().flush());
                         match written {
                             Ok(()) => {}
-                            Err(e) if e.kind() == io::ErrorKind::BrokenPipe && sink.may_close() => return Ok(None),
+                            Err(e) if sink.was_left(&e) => {
+                                closing.left = true;
+                                break Ok(());
+                            }
                             Err(e) => break Err(sink.error(e)),
                         }
                     }
@@ -258,20 +276,23 @@ impl Shell {
             }
             return Err(error);
         }
-        match render.end(sink.writer()) {
-            Err(e) if e.kind() == io::ErrorKind::BrokenPipe && sink.may_close() => return Ok(None),
-            written => written.map_err(|e| sink.error(e))?,
+        if !closing.left {
+            match render.end(sink.writer()) {
+                Err(e) if sink.was_left(&e) => closing.left = true,
+                written => written.map_err(|e| sink.error(e))?,
+            }
         }
         closing.shown = spool.as_ref().and(cap).map(|cap| cap as u64).filter(|cap| *cap < closing.rows);
         if let Some(spool) = spool {
             self.spool = closing.shown.is_some().then_some(spool);
         }
-        if self.settings.format.is_data() || to_file {
+        // who leaves a pager before its end shall know what was read
+        if self.settings.format.is_data() || to_file || closing.left || sink.is_paging() {
             return Ok(Some(closing));
         }
         let text = self.closing_text(&closing, show);
         match sink.writer().write_all(text.as_bytes()) {
-            Err(e) if e.kind() == io::ErrorKind::BrokenPipe && sink.may_close() => Ok(None),
+            Err(e) if sink.was_left(&e) => Ok(Some(closing)),
             written => written.map(|()| None).map_err(|e| sink.error(e)),
         }
     }

@@ -74,7 +74,8 @@ fn run(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
             return Err(parentheses("the last = may compare the answer, or belong to the query"));
         }
         let (query, expected) = if own == LastEquals::Inside { (line.as_str(), None) } else { (query, expected) };
-        let Collected { schema, batches, pins, notices, .. } = shell.collect(query, 1).await?;
+        let answer = shell.collect(query, 1).await?;
+        let Collected { schema, batches, pins, .. } = &answer;
         if own == LastEquals::Inside && !schema.fields().iter().all(|field| *field.data_type() == DataType::Boolean) {
             return Err(parentheses("the last = belongs to the query, which answers neither true nor false"));
         }
@@ -96,15 +97,15 @@ fn run(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
         let expected = expected.unwrap_or_else(|| "true".to_string());
         let data_type = schema.field(0).data_type();
         if is(data_type, &found, &expected) {
-            let mut lines = vec![told!(
-                shell.settings.language,
+            let language = shell.settings.language;
+            shell.say(&[told!(
+                language,
                 "holds: {query} = {found}",
                 "成立：{query} = {found}",
                 query = query,
                 found = found
-            )];
-            lines.extend(shell.notes(&pins, &notices));
-            return shell.say(&lines);
+            )])?;
+            return shell.tell_read(&answer);
         }
         let failed = Error::invalid(format!("{query} answers {found}, not {expected}")).with_code("AssertionFailed");
         let read: Vec<&str> = pins.iter().map(|pin| pin.text.as_str()).collect();

@@ -41,7 +41,7 @@ pub const FILES: Command = Command {
 fn run(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
     async move {
         let sql = query_or_last(shell, &call)?;
-        let Collected { schema, batches, pins, rules, .. } =
+        let Collected { schema, batches, pins, notices, rules } =
             shell.collect(&format!("EXPLAIN FILES {sql}"), FILES_SHOWN).await?;
         let columns: Vec<usize> = COLUMNS.iter().filter_map(|name| schema.index_of(name).ok()).collect();
         let short = shell.terminal.output && shell.settings.format == Format::Table;
@@ -52,7 +52,7 @@ fn run(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
             .map(|batch| shown(&batch.project(&columns)?, rules.by_ref().take(batch.num_rows()), short))
             .collect::<Result<Vec<_>>>()?;
         let mut answer = Answer::of_batches(Arc::new(schema.project(&columns)?), shown)?;
-        answer.pins = pins;
+        (answer.pins, answer.notices) = (pins, notices);
         shell.present(answer, Show { cap: false, shrink: true, ..Show::default() }).await?;
         shell.last_query.get_or_insert(sql);
         Ok(())

@@ -97,6 +97,7 @@ fn run(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
         let plan = plan(&call.words(&shell.variables)?)?;
         let Some(sql) = shell.last_query.clone() else { return Err(usage("which statement?")) };
         let mut last: Option<Vec<Vec<String>>> = None;
+        let mut told: Vec<String> = Vec::new();
         let mut turn = 0;
         loop {
             turn += 1;
@@ -114,8 +115,14 @@ fn run(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
                 })
                 .collect();
             let (language, tables) = (shell.settings.language, snapshots.join(", "));
-            let mut lines =
-                vec![told!(language, "turn {turn}: {tables}", "第 {turn} 次：{tables}", turn = turn, tables = tables)];
+            let mut lines = vec![told!(
+                language,
+                "turn {turn}, {time}: {tables}",
+                "第 {turn} 次，{time}：{tables}",
+                turn = turn,
+                time = shell.session.time_of_day(),
+                tables = tables
+            )];
             if let Some(last) = &last {
                 lines.push(change(&schema, last, &cells, language));
             }
@@ -124,11 +131,15 @@ fn run(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
                 Some(until) => holds(shell, until, &batches).await?,
                 None => false,
             };
-            let answer = Answer::of_batches(schema, batches)?;
-            shell.say(&lines)?;
-            // the pager would wait for a key
-            shell.present(answer, Show { page: false, footer: false, ..Show::default() }).await?;
-            shell.say(&shell.notes(&pins, &notices))?;
+            let notes = shell.notes(&pins, &notices);
+            let answer = Answer { pins, notices, turn: Some(turn), ..Answer::of_batches(schema, batches)? };
+            if !shell.settings.json_meta {
+                shell.say(&lines)?;
+            }
+            // the pager would wait for a key, and what was said of the turn before need not be said again
+            let show = Show { page: false, footer: false, notes: notes != told, ..Show::default() };
+            shell.present(answer, show).await?;
+            told = notes;
             last = Some(cells);
             if until || plan.until_change && changed {
                 return Ok(());

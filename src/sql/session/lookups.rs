@@ -31,6 +31,7 @@ use crate::sql::result::PinLine;
 use crate::sql::rewrite::rewrite;
 use crate::sql::statements::{self, describe, name_of, pin};
 use crate::sql::system_tables;
+use crate::storage::env::now_millis;
 
 impl Session {
     /// Databases of the warehouse.
@@ -108,6 +109,24 @@ impl Session {
             run.statement.table(&database, &name).await?.schema_ids().await?.into_iter().map(|id| id.0).collect();
         ids.sort_unstable();
         Ok(ids)
+    }
+
+    /// Branches of a table, for completion.
+    ///
+    /// # Errors
+    /// No such table; branches that cannot be listed.
+    pub async fn branches(&self, table: &str) -> Result<Vec<String>> {
+        let run = self.begin(ScanLog::new(), Vec::new())?;
+        let factor = self.factor(table)?;
+        let name = name_of(&factor).ok_or_else(|| Error::invalid(format!("'{table}' is no table name")))?;
+        let (database, name) = self.table_name(name)?;
+        run.statement.table(&database, &name).await?.branches().await
+    }
+
+    /// The time of day now, on the clock of the session's zone: `10:00:00`.
+    pub fn time_of_day(&self) -> String {
+        let shown = self.zone().unwrap_or_default().show(now_millis());
+        shown.split(' ').nth(1).and_then(|time| time.get(..8)).map(str::to_string).unwrap_or(shown)
     }
 
     /// Names of functions in expressions, sorted.
