@@ -31,8 +31,38 @@ pub struct Statement {
     pub text: String,
     /// Line of its first token in the whole input, from 1.
     pub line: u64,
+    /// What stands before it on that line.
+    pub before: Before,
     /// How it ended.
     pub ending: Ending,
+}
+
+/// What stands on a line before a statement that does not begin it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Before {
+    /// Characters.
+    pub columns: u64,
+    /// The last of them: those that an error may show.
+    pub text: String,
+}
+
+impl Before {
+    /// Takes in what the input is done with.
+    fn push(&mut self, gone: &str) {
+        let last = match gone.rsplit_once('\n') {
+            Some((_, last)) => {
+                *self = Self::default();
+                last
+            }
+            None => gone,
+        };
+        self.columns += last.chars().count() as u64;
+        self.text.push_str(last);
+        let more = self.text.chars().count().saturating_sub(SHOWN_BEFORE);
+        if more > 0 {
+            self.text = self.text.chars().skip(more).collect();
+        }
+    }
 }
 
 /// How a statement ended.
@@ -45,6 +75,9 @@ pub enum Ending {
     /// With a backslash command that runs it: `\G`, `\gset p`, `\watch 2`.
     Command(String),
 }
+
+/// Characters before a statement that an error may show: more than it does.
+const SHOWN_BEFORE: usize = 64;
 
 /// Commands that may stand in place of the semicolon.
 const ENDINGS: &[&str] = &["g", "G", "gx", "gset", "watch"];
@@ -60,6 +93,8 @@ pub struct Input {
     taken: usize,
     /// Line of the first character, from 0.
     line: u64,
+    /// What is done with of its line.
+    before: Before,
     /// Whether it begins where a line begins.
     fresh: bool,
     /// Where the first token begins that is not read, or not whole.
@@ -236,9 +271,9 @@ impl Input {
 
     fn statement(&mut self, end: usize, terminator: usize, ending: Ending) -> Piece {
         let text = self.rest().get(..end).unwrap_or_default().trim_end().to_string();
-        let line = self.line + 1;
+        let (line, before) = (self.line + 1, self.before.clone());
         self.advance(end + terminator);
-        Piece::Statement(Statement { text, line, ending })
+        Piece::Statement(Statement { text, line, before, ending })
     }
 
     /// Takes the command at a place out of the buffer.
@@ -271,12 +306,14 @@ impl Input {
     /// Takes what is done with out of the buffer; what follows begins anew.
     fn advance(&mut self, bytes: usize) {
         (self.read, self.from, self.begun, self.wants) = (0, 0, false, None);
-        let gone = self.rest().get(..bytes).unwrap_or(self.rest());
+        let rest = self.buffer.get(self.taken..).unwrap_or_default();
+        let gone = rest.get(..bytes).unwrap_or(rest);
         let (length, lines) = (gone.len(), count_lines(gone));
         let blank_since = gone.rsplit('\n').next().is_some_and(|last| last.trim().is_empty());
         if length > 0 {
             self.fresh = blank_since && (lines > 0 || self.fresh);
         }
+        self.before.push(gone);
         self.line += lines;
         self.taken += length;
         // not each time: what is left would be moved for every statement of a line
@@ -375,11 +412,17 @@ mod tests {
         while let Some(piece) = input.finish() {
             pieces.push(piece);
         }
+        // those who show errors look at what stands before
+        for piece in &mut pieces {
+            if let Piece::Statement(statement) = piece {
+                statement.before = Before::default();
+            }
+        }
         pieces
     }
 
     fn statement(text: &str, line: u64, ending: Ending) -> Piece {
-        Piece::Statement(Statement { text: text.to_string(), line, ending })
+        Piece::Statement(Statement { text: text.to_string(), line, before: Before::default(), ending })
     }
 
     fn command(text: &str, line: u64) -> Piece {

@@ -4,6 +4,7 @@ use std::error::Error as _;
 use std::fmt::Write as _;
 use std::io::{IsTerminal as _, Write as _};
 
+use super::input::Before;
 use super::language::{Language, Text, advice, both};
 use super::render::width::{escaped, visible, width};
 use crate::error::Error;
@@ -15,6 +16,8 @@ pub struct Source {
     pub text: String,
     /// Its line in a script, from 1; 1 at the prompt.
     pub line: u64,
+    /// What stands before it on that line.
+    pub before: Before,
     /// Name of the script and number of the statement, when there are several.
     pub origin: String,
 }
@@ -32,7 +35,10 @@ pub fn describe(error: &Error, source: Option<&Source>, color: bool, language: L
             let _ = write!(out, " {}", escaped(&source.origin));
         }
         match place {
-            Some((line, column)) => drop(write!(out, " line {}:{column}", source.line.max(1) + line - 1)),
+            Some((line, column)) => {
+                let column = column + if line == 1 { source.before.columns } else { 0 };
+                let _ = write!(out, " line {}:{column}", source.line.max(1) + line - 1);
+            }
             None if !source.origin.is_empty() => drop(write!(out, " line {}", source.line.max(1))),
             None => {}
         }
@@ -42,7 +48,9 @@ pub fn describe(error: &Error, source: Option<&Source>, color: bool, language: L
     if let (Some(source), Some((line, column))) = (source, place) {
         let line_text = usize::try_from(line.saturating_sub(1)).ok().and_then(|at| source.text.lines().nth(at));
         if let Some(line_text) = line_text {
-            out.push_str(&caret(line_text, usize::try_from(column.saturating_sub(1)).unwrap_or(0)));
+            let before = if line == 1 { source.before.text.as_str() } else { "" };
+            let at = usize::try_from(column.saturating_sub(1)).unwrap_or(0);
+            out.push_str(&caret(&format!("{before}{line_text}"), before.chars().count() + at));
         }
     }
     for (name, value) in error.context() {
@@ -135,6 +143,7 @@ pub fn eprint_described(text: &str) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::input::{Input, Piece, Statement};
     use super::*;
 
     #[test]
@@ -144,11 +153,52 @@ mod tests {
             .with_context("line", 2)
             .with_context("column", 11)
             .with_hint("did you mean \"订单号\"?");
-        let source = Source { text: "select *,\n  '订单' || 订单 from t".into(), line: 7, origin: "a.sql".into() };
+        let text = "select *,\n  '订单' || 订单 from t".into();
+        let before = Before { columns: 90, text: "select 1; ".into() };
+        let source = Source { text, line: 7, before, origin: "a.sql".into() };
         assert_eq!(
             describe(&error, Some(&source), false, Language::En),
             "error[ColumnNotFound] a.sql line 8:11: there is no column 订单\n    '订单' || 订单 from t\n              ^\nhint: did you mean \"订单号\"?\n"
         );
+    }
+
+    /// The place is that of the file, and so is the line that is shown.
+    #[test]
+    fn place_counts_what_stands_before_the_statement() {
+        let error = Error::invalid("x").with_context("line", 1).with_context("column", 8);
+        let mut input = Input::new();
+        input.push("select 1;\n    select nope from t; /* 订 */ select nope;");
+        let mut places = Vec::new();
+        while let Some(piece) = input.next() {
+            let Piece::Statement(Statement { text, line, before, .. }) = piece else { panic!("{piece:?}") };
+            let source = Source { text, line, before, origin: String::new() };
+            places.push(describe(&error, Some(&source), false, Language::En));
+        }
+        assert_eq!(places[0], "error[Invalid] line 1:8: x\n  select 1\n         ^\n");
+        assert_eq!(places[1], "error[Invalid] line 2:12: x\n      select nope from t\n             ^\n");
+        let shown = "      select nope from t; /* 订 */ select nope";
+        let expected = format!("error[Invalid] line 2:40: x\n{shown}\n{}^\n", " ".repeat(42));
+        assert_eq!(places[2], expected);
+    }
+
+    /// However much there is.
+    #[test]
+    fn line_of_many_statements_is_shortened() {
+        let error = Error::invalid("x").with_context("line", 1).with_context("column", 8);
+        let mut input = Input::new();
+        input.push(&"select 12345;".repeat(1000));
+        let mut last = None;
+        while let Some(Piece::Statement(statement)) = input.next() {
+            last = Some(statement);
+        }
+        let Statement { text, before, .. } = last.unwrap();
+        assert!(before.text.len() <= 64);
+        let source = Source { text, line: 1, before, origin: String::new() };
+        let told = describe(&error, Some(&source), false, Language::En);
+        let lines: Vec<&str> = told.lines().collect();
+        assert_eq!(lines[0], format!("error[Invalid] line 1:{}: x", 13 * 999 + 8));
+        assert!(lines[1].starts_with("  …") && lines[1].ends_with(";select 12345"), "{told}");
+        assert_eq!(lines[1].chars().nth(lines[2].find('^').unwrap()), Some('1'), "{told}");
     }
 
     #[test]
@@ -176,7 +226,7 @@ mod tests {
     #[test]
     fn long_lines_are_shortened_around_the_place() {
         let error = Error::invalid("x").with_context("line", 1).with_context("column", 501);
-        let source = Source { text: "y".repeat(1000), line: 1, origin: String::new() };
+        let source = Source { text: "y".repeat(1000), line: 1, ..Source::default() };
         let text = describe(&error, Some(&source), false, Language::En);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], "error[Invalid] line 1:501: x");

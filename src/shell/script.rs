@@ -133,17 +133,16 @@ impl Shell {
             Piece::Command { text, line, .. } => {
                 let origin = name.to_string();
                 let outcome = commands::run(self, &text).await;
-                (outcome, Source { text: self.placed.take().unwrap_or_default(), line, origin })
+                let text = self.placed.take().unwrap_or_default();
+                (outcome, Source { text, line, origin, ..Source::default() })
             }
             Piece::Statement(statement) => {
                 *number += 1;
                 let origin = if name.is_empty() { String::new() } else { format!("{name}, statement {number},") };
                 // at the prompt nobody counts the lines of the whole session
                 let line = if name.is_empty() { 1 } else { statement.line };
-                let source = Source { text: replaced(&statement.text, &self.variables), line, origin };
-                if !self.conditions.active() {
-                    return;
-                }
+                let text = replaced(&statement.text, &self.variables);
+                let source = Source { text, line, before: statement.before.clone(), origin };
                 let outcome = match &statement.ending {
                     Ending::Semicolon | Ending::End => self.typed(&statement.text, Show::default()).await,
                     Ending::Command(command) => self.ended_by(&statement.text, command).await,
