@@ -44,6 +44,11 @@ impl Conditions {
         left_open
     }
 
+    /// Leaves the innermost `\if` of the text; whether there was one.
+    pub fn escape(&mut self) -> bool {
+        self.end().is_ok()
+    }
+
     fn own(&mut self) -> Result<&mut Branch> {
         match self.open.get_mut(self.outer..).and_then(|own| own.last_mut()) {
             Some(branch) => Ok(branch),

@@ -234,6 +234,12 @@ pub fn run(shell: &mut Shell, runtime: &Runtime) -> u8 {
                 let empty = !input.is_open() && !cleared.0.load(Ordering::Relaxed);
                 input.clear();
                 entry.clear();
+                if empty && shell.conditions.escape() {
+                    interrupted = None;
+                    let language = shell.settings.language;
+                    eprint(&format!("{}{}\n", notice_mark(language), told!(language, "left \\if", "已离开 \\if")));
+                    continue;
+                }
                 if empty && interrupted.is_some_and(|last| last.elapsed() < TWICE) {
                     return exit::INTERRUPTED;
                 }

@@ -129,6 +129,14 @@ impl Shell {
 
     /// Runs one piece and tells its error; a script that stops at errors gets its exit code in `quit`.
     pub async fn piece(&mut self, piece: Piece, name: &str, number: &mut u64) {
+        if self.is_skipped(&piece) {
+            // at the prompt nobody sees the branch that it stands in
+            if self.interactive && name.is_empty() {
+                self.tell_skipped();
+            }
+            *number += u64::from(matches!(piece, Piece::Statement(_)));
+            return;
+        }
         let (outcome, source) = match piece {
             Piece::Command { text, line, .. } => {
                 let origin = name.to_string();
@@ -153,6 +161,25 @@ impl Shell {
         if let Err(error) = outcome {
             self.fail(&error, Some(&source));
         }
+    }
+
+    /// Whether a piece stands in a branch of `\if` that does not run.
+    fn is_skipped(&self, piece: &Piece) -> bool {
+        match piece {
+            _ if self.conditions.active() => false,
+            Piece::Command { text, .. } => !commands::branches(text),
+            Piece::Statement(_) => true,
+        }
+    }
+
+    fn tell_skipped(&self) {
+        let language = self.settings.language;
+        let text = told!(
+            language,
+            "not run: the condition of \\if is false; \\endif or Ctrl-C ends it",
+            "没有执行：\\if 的条件不成立；\\endif 或 Ctrl-C 结束它"
+        );
+        eprint(&format!("{}{text}\n", notice_mark(language)));
     }
 
     /// A statement that a command ends: the command runs it.

@@ -161,15 +161,8 @@ pub fn find(name: &str) -> Option<&'static Command> {
 
 /// Runs the command of a line without its backslash.
 pub async fn run(shell: &mut Shell, line: &str) -> Result<()> {
-    let line = line.trim();
-    let end = line.find(|c: char| c.is_whitespace() || c == ';').unwrap_or(line.len());
-    let (name, rest) = line.split_at(end);
-    let found = find(name);
-    // where nothing runs, nothing needs to be known but where that ends
-    if !shell.conditions.active() && !found.is_some_and(condition::is_condition) {
-        return Ok(());
-    }
-    let Some(command) = found else { return Err(unknown(name)) };
+    let (name, rest) = name_and_rest(line);
+    let Some(command) = find(name) else { return Err(unknown(name)) };
     // what is echoed is text
     let rest = if command.names == echo::ECHO.names { rest.trim() } else { without_semicolon(rest) };
     let follows = rest.contains(';');
@@ -187,6 +180,16 @@ pub async fn run(shell: &mut Shell, line: &str) -> Result<()> {
 
 fn unknown(name: &str) -> Error {
     if name.starts_with('!') {
+fn name_and_rest(line: &str) -> (&str, &str) {
+    let line = line.trim();
+    line.split_at(line.find(|c: char| c.is_whitespace() || c == ';').unwrap_or(line.len()))
+}
+
+/// Whether a line without its backslash is `\if` or one of its kind: where nothing runs, those do.
+pub fn branches(line: &str) -> bool {
+    find(name_and_rest(line).0).is_some_and(condition::is_condition)
+}
+
         return Error::unsupported("the shell runs no programs but those that take results")
             .with_code("UnknownCommand")
             .with_hint("write \\o |PROGRAM or \\once |PROGRAM");
