@@ -211,7 +211,7 @@ pub(super) async fn open(common: &Common, threads: &Threads, interactive: bool) 
 }
 
 /// Any folder can be opened; one without a database is rarely the one that was meant.
-async fn tell_no_database(session: &Session, language: Language) -> Result<()> {
+pub(super) async fn tell_no_database(session: &Session, language: Language) -> Result<()> {
     if !session.databases().await?.is_empty() {
         return Ok(());
     }

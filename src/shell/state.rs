@@ -143,10 +143,13 @@ impl Shell {
     /// Opens another warehouse in place of this one.
     pub async fn connect(&mut self, url: &str) -> Result<()> {
         let options = self.store_options.iter().cloned().collect();
-        let (url, config) = (url.to_string(), self.config.clone());
+        let (url, current) = (url.to_string(), self.session.database());
+        // the database that was chosen is one of the warehouse that is left
+        let config = SessionConfig { database: None, ..self.config.clone() };
         let opened = async move {
             let warehouse = Warehouse::open(&url, &options).await?;
-            Session::new(&warehouse, config).await
+            let alike = warehouse.catalog().list_databases().await?.contains(&current);
+            Session::new(&warehouse, SessionConfig { database: alike.then_some(current), ..config }).await
         };
         // a server may take the connection and never answer
         let session = self.under_guard(opened).await?;
