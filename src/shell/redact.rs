@@ -24,9 +24,17 @@ const SECRET: &[&str] = &[
     "authoriz",
     "cookie",
     "bearer",
+    "密码",
+    "口令",
+    "密钥",
+    "令牌",
+    "凭证",
+    "凭据",
 ];
 /// Words of names that say the same, too short to be looked for inside of others.
 const SECRET_WORDS: &[&str] = &["pass", "pwd", "pw", "sig", "sas", "auth"];
+/// What stands between a name and its value in a text.
+const MARKS: &[char] = &['=', ':', '＝', '：'];
 const HIDDEN: &str = "***";
 
 fn speaks_of_secrets(name: &str) -> bool {
@@ -117,6 +125,12 @@ fn command_values(text: &str, command: Range<usize>) -> Vec<Range<usize>> {
         }
     }
     let arguments = line.get(words.first().map_or(0, |verb| verb.end)..).unwrap_or_default();
+    // a text is no SQL, and may speak of secrets as people do
+    if commands::find(verb).is_some_and(|command| command.names.contains(&"echo")) {
+        let place = line.len() - arguments.len();
+        let inner = secrets(arguments, MARKS).into_iter();
+        hide.extend(inner.map(|range| place + range.start..place + range.end));
+    }
     let is_program = arguments.trim_start().starts_with('|');
     if is_program {
         hide.extend(flag_values(line, &words));
@@ -136,7 +150,7 @@ fn command_values(text: &str, command: Range<usize>) -> Vec<Range<usize>> {
             None if is_program && said.contains('_') && speaks_of_secrets(said) => hide.extend(next.cloned()),
             _ => {
                 // `commit job:118` names a commit
-                let marks: &[char] = if is_program || said.contains(['\'', '"']) { &['=', ':'] } else { &['='] };
+                let marks: &[char] = if is_program || said.contains(['\'', '"']) { MARKS } else { &['=', '＝'] };
                 let inner = secrets(said, marks).into_iter();
                 hide.extend(inner.map(|range| word.start + range.start..word.start + range.end));
             }
@@ -164,6 +178,10 @@ fn flag_values(line: &str, words: &[Range<usize>]) -> Vec<Range<usize>> {
     const LOGINS: &[&str] = &["-u", "-U", "-a", "--user", "--proxy-user"];
     let mut hide = Vec::new();
     let of = |range: &Range<usize>| line.get(range.clone()).unwrap_or_default();
+    let names = |known: &[&str]| {
+        words.iter().any(|word| known.iter().any(|known| of(word).trim_start_matches('|').ends_with(known)))
+    };
+    let mysql = names(&["mysql", "mariadb", "mysqldump", "mysqladmin"]);
     let curl = words.iter().any(|word| of(word).trim_start_matches('|').ends_with("curl"));
     let redis = words.iter().any(|word| of(word).trim_start_matches('|').ends_with("redis-cli"));
     for (word, next) in with_next(words) {
@@ -185,8 +203,9 @@ fn flag_values(line: &str, words: &[Range<usize>]) -> Vec<Range<usize>> {
         if curl && said == "-b" {
             hide.extend(next.cloned());
         }
-        // a port is no password
-        let password = value_of(&["-p"]).filter(|value| of(value).parse::<u16>().is_err());
+        // a port is no password; one that MySQL takes is glued to its flag
+        let glued = mysql && said.starts_with("-p") && said.len() > 2;
+        let password = value_of(&["-p"]).filter(|value| glued || of(value).parse::<u16>().is_err());
         hide.extend(password.filter(|_| !is_secret_flag(said)));
     }
     hide
@@ -212,9 +231,7 @@ fn sql_values(text: &str, offset: usize) -> Vec<Range<usize>> {
             }
         };
         let said = text.get(inside.clone()).unwrap_or_default();
-        hide.extend(
-            secrets(said, &['=', ':']).into_iter().map(|range| inside.start + range.start..inside.start + range.end),
-        );
+        hide.extend(secrets(said, MARKS).into_iter().map(|range| inside.start + range.start..inside.start + range.end));
         hide.extend(sql_values(said, inside.start));
     }
     // a string that is not closed is a token too
@@ -224,12 +241,12 @@ fn sql_values(text: &str, offset: usize) -> Vec<Range<usize>> {
     // no mark stands inside of a token but of a string or a quoted name
     for (_, range) in tokens.iter().filter(|(_, range)| range.len() > 2) {
         let said = text.get(range.clone()).unwrap_or_default();
-        hide.extend(
-            secrets(said, &['=', ':']).into_iter().map(|inner| range.start + inner.start..range.start + inner.end),
-        );
+        hide.extend(secrets(said, MARKS).into_iter().map(|inner| range.start + inner.start..range.start + inner.end));
     }
     for statement in tokens.split(|(token, _)| *token == Token::SemiColon) {
         hide.extend(set_value(statement));
+        hide.extend(pair_value(statement));
+        hide.extend((0..statement.len()).filter_map(|at| named_value(statement, at)));
         hide.extend((1..statement.len()).filter_map(|at| value(statement, at)));
         hide.extend((0..statement.len()).filter_map(|at| value_before(statement, at)));
     }
@@ -274,6 +291,29 @@ fn set_value(statement: &[(Token, Range<usize>)]) -> Option<Range<usize>> {
     let name: String = name.iter().map(|(token, _)| token.to_string()).collect();
     let (first, last) = (value.first()?, value.last()?);
     speaks_of_secrets(&name).then_some(first.1.start..last.1.end)
+}
+
+/// The value of a statement that is none: `password = x`, `密码：x`.
+fn pair_value(statement: &[(Token, Range<usize>)]) -> Option<Range<usize>> {
+    let mark =
+        statement.iter().position(|(token, _)| matches!(token, Token::Eq | Token::Colon | Token::Char('＝' | '：')))?;
+    let (name, value) = (statement.get(..mark)?, statement.get(mark + 1..)?);
+    let plain = name.iter().all(|(token, _)| matches!(token, Token::Word(_) | Token::Period | Token::Minus));
+    let joined = plain && name.windows(2).all(|pair| matches!(pair, [(_, a), (_, b)] if a.end == b.start));
+    let name: String = name.iter().map(|(token, _)| token.to_string()).collect();
+    let (first, last) = (value.first()?, value.last()?);
+    (joined && speaks_of_secrets(&name)).then_some(first.1.start..last.1.end)
+}
+
+/// A string whose column is called by a name that speaks of secrets: `'x' AS password`, `'x' password`.
+fn named_value(tokens: &[(Token, Range<usize>)], at: usize) -> Option<Range<usize>> {
+    let [(Token::SingleQuotedString(_), place), rest @ ..] = tokens.get(at..)? else { return None };
+    let name = match rest {
+        [(word, _), (name, _), ..] if is_word(word, &["as"]) => name,
+        [(name, _), ..] => name,
+        [] => return None,
+    };
+    matches!(name, Token::Word(word) if speaks_of_secrets(&word.value)).then(|| place.clone())
 }
 
 /// The value that begins at a place, if the name before it speaks of secrets.

@@ -60,13 +60,14 @@ pub(super) fn without_url_values(text: &str) -> String {
 pub(super) fn secrets(text: &str, marks: &[char]) -> Vec<Range<usize>> {
     let mut hide = Vec::new();
     for (at, mark) in text.char_indices().filter(|(_, c)| marks.contains(c)) {
-        let (before, after) = (text.get(..at).unwrap_or_default(), text.get(at + 1..).unwrap_or_default());
+        let behind = at + mark.len_utf8();
+        let (before, after) = (text.get(..at).unwrap_or_default(), text.get(behind..).unwrap_or_default());
         if !speaks_of_secrets(name_before(before)) || (mark == ':' && after.starts_with("//")) {
             continue;
         }
         let blanks = after.len() - after.trim_start().len();
         let value = value(after.get(blanks..).unwrap_or_default(), mark);
-        let start = at + 1 + blanks;
+        let start = behind + blanks;
         hide.push(start + value.start..start + value.end);
     }
     let (mut bearer, mut place) = (false, 0);
@@ -114,21 +115,46 @@ fn value(text: &str, mark: char) -> Range<usize> {
         }
         return start..text.trim_end_matches(quotes).len().max(start);
     }
-    let ends = |c: char| c == '\n' || (mark == '=' && (c.is_whitespace() || matches!(c, '&' | ';')));
+    let is_pair = matches!(mark, '=' | '＝');
+    let ends = |c: char| c == '\n' || (is_pair && (c.is_whitespace() || matches!(c, '&' | ';')));
     let value = text.get(..text.find(ends).unwrap_or(text.len())).unwrap_or_default();
     // a comparison is no pair
     let compares = mark == '=' && (value.starts_with('=') || value.starts_with('>'));
     0..if compares { 0 } else { value.trim_end_matches(quotes).len() }
 }
 
+/// How keys begin that say what they are.
+const KEYS: &[&str] = &[
+    "AKIA",
+    "ASIA",
+    "AIza",
+    "LTAI",
+    "ghp_",
+    "gho_",
+    "ghs_",
+    "ghu_",
+    "ghr_",
+    "github_pat_",
+    "glpat-",
+    "xoxb-",
+    "xoxp-",
+    "xapp-",
+    "sk-",
+    "sk_live_",
+    "sk_test_",
+    "rk_live_",
+    "hf_",
+    "npm_",
+    "pypi-",
+    "glsa_",
+];
+
 /// An access key of AWS, a token of JSON, and the like.
 fn is_key(word: &str) -> bool {
     let of_key = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     let begins = |heads: &[&str]| heads.iter().any(|head| word.starts_with(head));
     word.chars().all(of_key)
-        && (word.len() >= 20
-            && begins(&["AKIA", "ASIA", "ghp_", "gho_", "ghs_", "github_pat_", "glpat-", "xoxb-", "xoxp-"])
-            || word.starts_with("eyJ") && word.matches('.').count() == 2)
+        && (word.len() >= 20 && begins(KEYS) || word.starts_with("eyJ") && word.matches('.').count() == 2)
 }
 
 /// Words between blanks; quotes, of either kind, hold blanks together.
