@@ -2,16 +2,15 @@
 //! scan options, variables, commands and their arguments. Names are asked for on another thread; what is not there in time is offered the next
 //! time.
 
+mod wanted;
+
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use datafusion::sql::sqlparser::tokenizer::Token;
-
 use super::commands::{self, Argument, unquoted};
-use super::input::lexed;
 use super::names::quoted_name;
 use super::render::width::escaped;
 use super::scope::{Scope, scope};
@@ -20,6 +19,7 @@ use super::words::KEYWORDS;
 use super::workers::Workers;
 use crate::error::Result;
 use crate::sql::Session;
+use wanted::{Wanted, wanted};
 
 /// Time a key may take, however many names it asks for.
 const PATIENCE: Duration = Duration::from_millis(150);
@@ -34,6 +34,7 @@ struct Known {
     columns: BTreeMap<String, Vec<String>>,
     versions: BTreeMap<String, (Vec<i64>, Vec<String>)>,
     schemas: BTreeMap<String, Vec<i64>>,
+    branches: BTreeMap<String, Vec<String>>,
 }
 
 /// Completes lines of one session.
@@ -45,20 +46,6 @@ pub struct Completion {
     until: Cell<Instant>,
     /// Variables of the shell.
     pub variables: Vec<String>,
-}
-
-/// What a place in a statement asks for.
-#[derive(Debug, PartialEq, Eq)]
-enum Wanted {
-    Relation,
-    Database,
-    Version,
-    Tag,
-    Time,
-    Unpin,
-    Setting,
-    ScanOption,
-    Anything,
 }
 
 impl Completion {
@@ -198,6 +185,7 @@ impl Completion {
             Argument::Database if first => named(word, self.databases()),
             Argument::Database => Vec::new(),
             Argument::Table if first => self.relations(word),
+            Argument::Pinned => starting(word, self.pinned().into_iter().chain(["all".to_string()])),
             Argument::Version if first => self.relations(word),
             Argument::Version => {
                 let table = rest.split_whitespace().next().unwrap_or_default();
@@ -246,12 +234,46 @@ impl Completion {
             }
             Wanted::Tag => starting(word, versions().1.into_iter().map(literal)),
             Wanted::Time => starting(word, ["timestamp".to_string()].into_iter()),
+            Wanted::Pinned => starting(word, self.pinned().into_iter()),
+            Wanted::Words(words, lower) => {
+                let case = |word: &&str| if lower { word.to_lowercase() } else { (*word).to_string() };
+                starting(word, words.iter().map(case))
+            }
             Wanted::Unpin => starting(word, ["table", "all"].map(str::to_string).into_iter()),
             Wanted::Setting => self.settings(word),
             Wanted::ScanOption => starting(word, Session::scan_options().map(|option| quoted(option, '\''))),
             Wanted::Anything if word.contains(['$', '@']) => self.relations(word),
             Wanted::Anything => self.anything(&scope(whole, at), word),
         }
+    }
+
+    /// Tables that the session pins, those of the current database by their names alone.
+    fn pinned(&self) -> Vec<String> {
+        let current = self.session.database();
+        let names = self.session.session_pins().into_iter().map(move |pin| match pin.table.split_once('.') {
+            Some((database, table)) if database == current => quoted_name(table),
+            Some((database, table)) => format!("{}.{}", quoted_name(database), quoted_name(table)),
+            None => quoted_name(&pin.table),
+        });
+        names.collect()
+    }
+
+    /// Branches of a table as tables of their own: `t$branch_dev`.
+    fn branches(&self, table: &str) -> Vec<String> {
+        let (session, asked, kept) = (Arc::clone(&self.session), table.to_string(), table.to_string());
+        self.fetch(async move { session.branches(&asked).await }, move |known, names| {
+            known.branches.insert(kept, names);
+        });
+        let names = self.known(|k| k.branches.get(table).cloned()).unwrap_or_default();
+        let (database, name) = table.rsplit_once('.').map_or(("", table), |(database, name)| (database, name));
+        let dot = if database.is_empty() { "" } else { "." };
+        let bare = unquoted(name);
+        let whole = |branch: String| {
+            let text = format!("{bare}$branch_{branch}");
+            let plain = bare == name && quoted_name(&branch) == branch;
+            format!("{database}{dot}{}", if plain { text } else { quoted(&text, '"') })
+        };
+        names.into_iter().map(whole).collect()
     }
 
     /// Settings; for one table, `'paimon.db.t.scan.…'`, a part at a time.
@@ -299,10 +321,14 @@ impl Completion {
         if let Some((table, typed)) = word.split_once('@') {
             return self.at_versions(table, typed);
         }
-        if let Some((table, system)) = word.split_once('$') {
-            let names = Session::system_tables().into_iter().map(|name| format!("{table}${name}"));
-            let word = format!("{table}${system}");
-            return starting(&word, names);
+        if let Some((table, _)) = word.rsplit_once('$') {
+            let mut found = starting(word, Session::system_tables().into_iter().map(|name| format!("{table}${name}")));
+            if !table.contains('$') {
+                // a name that is quoted is whole
+                let closed = if table.starts_with('"') { format!("{table}\"") } else { table.to_string() };
+                found.extend(starting(word, self.branches(&closed).into_iter()));
+            }
+            return found;
         }
         if let Some((database, typed)) = word.split_once('.') {
             let names = named(typed, self.tables(Some(&unquoted(database))));
@@ -387,38 +413,6 @@ fn word_start(typed: &str) -> usize {
     start.min(typed.len())
 }
 
-/// The meaning of a place by the words before it.
-fn wanted(context: &str) -> Wanted {
-    let lexed = lexed(context);
-    // a hint is a comment, and this one is still open
-    let read = lexed.last().map_or(0, |(_, range)| range.end);
-    if context.get(read..).is_some_and(|rest| rest.trim_start().starts_with("/*+")) {
-        return Wanted::ScanOption;
-    }
-    let tokens: Vec<Token> = lexed.into_iter().map(|(t, _)| t).filter(|t| !matches!(t, Token::Whitespace(_))).collect();
-    let upper = |token: &Token| match token {
-        Token::Word(word) if word.quote_style.is_none() => word.value.to_uppercase(),
-        Token::RArrow => "=>".to_string(),
-        Token::LParen => "(".to_string(),
-        Token::Comma => ",".to_string(),
-        _ => String::new(),
-    };
-    let words: Vec<String> = tokens.iter().rev().take(6).map(upper).collect();
-    let at = |i: usize| words.get(i).map(String::as_str).unwrap_or_default();
-    match (at(0), at(1), at(2)) {
-        ("OF", "AS", "VERSION" | "SYSTEM_VERSION") => Wanted::Version,
-        ("OF", "AS", "TIMESTAMP" | "SYSTEM_TIME") => Wanted::Time,
-        ("=>", "VERSION", "(") => Wanted::Version,
-        ("=>", "TAG", "(") => Wanted::Tag,
-        ("UNPIN", ..) => Wanted::Unpin,
-        ("SET" | "RESET", ..) => Wanted::Setting,
-        ("USE", ..) | ("IN" | "FROM", "TABLES", _) => Wanted::Database,
-        ("FROM" | "JOIN" | "TABLE" | "DESCRIBE" | "INTO", ..) => Wanted::Relation,
-        ("PARTITIONS", "SHOW", _) => Wanted::Relation,
-        _ => Wanted::Anything,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -447,34 +441,10 @@ mod tests {
     }
 
     #[test]
-    fn place_tells_what_is_wanted() {
-        let cases = [
-            ("select * from ", Wanted::Relation),
-            ("select * from a join ", Wanted::Relation),
-            ("describe ", Wanted::Relation),
-            ("pin table ", Wanted::Relation),
-            ("use ", Wanted::Database),
-            ("show tables in ", Wanted::Database),
-            ("select * from pay.t version as of ", Wanted::Version),
-            ("select * from pay.t for system_time as of ", Wanted::Time),
-            ("select * from t at (tag => ", Wanted::Tag),
-            ("unpin ", Wanted::Unpin),
-            ("unpin table ", Wanted::Relation),
-            ("set ", Wanted::Setting),
-            ("select * from t /*+ options(", Wanted::ScanOption),
-            ("select * from t /*+ options('scan.tag-name'='x') */ where ", Wanted::Anything),
-            ("select * from t where ", Wanted::Anything),
-            ("select ", Wanted::Anything),
-        ];
-        for (context, expected) in cases {
-            assert_eq!(wanted(context), expected, "{context}");
-        }
-    }
-
-    #[test]
     fn names_are_offered_where_they_are_wanted() {
         let dir = tempfile::tempdir().unwrap();
         crate::shell::make_demo(dir.path()).unwrap();
+        std::fs::create_dir_all(dir.path().join("pay.db/dwd_pay_success/branch/branch-dev")).unwrap();
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let url = dir.path().display().to_string();
         let session = runtime.block_on(async {
@@ -484,6 +454,7 @@ mod tests {
         });
         let mut completion = Completion::new(Arc::new(session), Workers::single());
         completion.variables = vec!["last_id".to_string()];
+        runtime.block_on(completion.session.run_one("pin table dwd_pay_success")).unwrap();
         let cases = [
             ("\\use ", "pay"),
             ("\\use p", "pay"),
@@ -513,6 +484,14 @@ mod tests {
             ("\\counts dwd_pay_success where amount > 1 and cha", "channel"),
             ("unpin ", "table"),
             ("unpin table dwd_p", "dwd_pay_success"),
+            ("\\unpin ", "all"),
+            ("\\unpin dwd", "dwd_pay_success"),
+            ("select * from dwd_pay_success at (", "watermark"),
+            ("select * from dwd_pay_success AT (t", "TIMESTAMP"),
+            ("select * from dwd_pay_success for sys", "system_time"),
+            ("select * from dwd_pay_success$sn", "dwd_pay_success$snapshots"),
+            ("select * from pay.dwd_pay_success$br", "pay.dwd_pay_success$branch_dev"),
+            ("select * from dwd_pay_success$branch_a$sn", "dwd_pay_success$branch_a$snapshots"),
             ("select * from dwd_pay_success p where exists (select 1 from dwd_order_status o where o.st", "o.status"),
             ("select * from (select dt, amount as amt from dwd_pay_success) s where s.", "s.amt"),
             ("with x as (select dt, amount as amt from dwd_pay_success) select * from ", "x"),
@@ -540,6 +519,9 @@ mod tests {
             ("with x as (select dt, amount as amt from dwd_pay_success) select * from x where am", "amount"),
             ("select * from dwd_pay_success for system_time as of ", "amount"),
             ("select a::la", ":last_id"),
+            ("\\unpin ", "dwd_order_status"),
+            ("unpin table ", "dwd_order_status"),
+            ("select * from dwd_pay_success at (", "amount"),
         ] {
             let found = completion.complete("", typed, typed.len()).1;
             assert!(!found.iter().any(|name| name.contains(not)), "{typed}: {found:?}");

@@ -76,6 +76,8 @@ pub enum Argument {
     Database,
     /// Tables.
     Table,
+    /// Tables that the session pins.
+    Pinned,
     /// A table, then its versions.
     Version,
     /// A table, then the ids of its schemas.
@@ -178,8 +180,6 @@ pub async fn run(shell: &mut Shell, line: &str) -> Result<()> {
     })
 }
 
-fn unknown(name: &str) -> Error {
-    if name.starts_with('!') {
 fn name_and_rest(line: &str) -> (&str, &str) {
     let line = line.trim();
     line.split_at(line.find(|c: char| c.is_whitespace() || c == ';').unwrap_or(line.len()))
@@ -190,6 +190,8 @@ pub fn branches(line: &str) -> bool {
     find(name_and_rest(line).0).is_some_and(condition::is_condition)
 }
 
+fn unknown(name: &str) -> Error {
+    if name.starts_with('!') {
         return Error::unsupported("the shell runs no programs but those that take results")
             .with_code("UnknownCommand")
             .with_hint("write \\o |PROGRAM or \\once |PROGRAM");

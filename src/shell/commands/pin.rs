@@ -50,7 +50,7 @@ pub const COMMANDS: &[&Command] = &[
         task: Task::Pin,
         about: both("read a table at its latest snapshot again", "取消固定，重新读最新快照"),
         detail: Text::NONE,
-        argument: Argument::Table,
+        argument: Argument::Pinned,
         run: unpin,
     },
     &Command {
@@ -160,6 +160,9 @@ fn pins(shell: &mut Shell, _: Call) -> LocalBoxFuture<'_, Result<()>> {
                 "no table is pinned: each is read at its latest snapshot",
                 "没有固定：各表都读最新快照"
             )])?;
+        }
+        if shell.settings.json_meta {
+            return Ok(());
         }
         let lines: Vec<String> = choices
             .iter()
