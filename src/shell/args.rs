@@ -66,9 +66,9 @@ pub struct Common {
     /// Memory for merging, sorting and hashing: 4GiB, 512MB, none [default: a quarter of the machine]
     #[arg(long, global = true, env = "LAKEPIN_MEMORY", value_name = "SIZE", value_parser = memory)]
     pub memory: Option<Memory>,
-    /// Give a statement this long: 90s, 5m, 1h
-    #[arg(long, global = true, env = "LAKEPIN_TIMEOUT", value_name = "TIME", value_parser = duration)]
-    pub timeout: Option<Duration>,
+    /// Give a statement this long: 90s, 5m, 1h; none: all the time it takes [default: none]
+    #[arg(long, global = true, env = "LAKEPIN_TIMEOUT", value_name = "TIME", value_parser = time_limit)]
+    pub timeout: Option<TimeLimit>,
     /// Refuse a statement that would read more data files, before it reads any; none: no limit [default: none]
     #[arg(long, global = true, env = "LAKEPIN_MAX_FILES", value_name = "N", value_parser = max_files)]
     pub max_files: Option<Limit>,
@@ -216,6 +216,10 @@ pub enum Limit {
     Some(NonZeroUsize),
 }
 
+/// Time a statement gets; None: all it takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimeLimit(pub Option<Duration>);
+
 impl Limit {
     /// As settings have it, where 0 is no limit.
     pub fn or_zero(limit: Option<Self>) -> usize {
@@ -295,6 +299,17 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     };
     let number: f64 = number.parse().map_err(|_| "write 90s, 5m or 1h".to_string())?;
     Duration::try_from_secs_f64(number * seconds).map_err(|e| e.to_string())
+}
+
+/// `90s`, `none`; what ends at once is no limit anybody means.
+pub fn time_limit(text: &str) -> Result<TimeLimit, String> {
+    match text.trim() {
+        none if none.eq_ignore_ascii_case("none") || none.eq_ignore_ascii_case("off") => Ok(TimeLimit(None)),
+        time => match duration(time)? {
+            Duration::ZERO => Err("more than 0, or none for no limit".to_string()),
+            limit => Ok(TimeLimit(Some(limit))),
+        },
+    }
 }
 
 /// `4GiB`, `512MB`, `none`.
@@ -413,7 +428,11 @@ mod tests {
         assert_eq!((rows("all"), rows("0"), rows("7")), (Ok(Rows::All), Ok(Rows::All), Ok(Rows::Some(7))));
         assert_eq!(duration("5m"), Ok(Duration::from_secs(300)));
         assert_eq!(duration("1500ms"), Ok(Duration::from_millis(1500)));
-        assert!(duration("soon").is_err());
+        assert!(duration("soon").is_err() && time_limit("soon").is_err() && time_limit("0s").is_err());
+        assert_eq!(
+            (time_limit("5m"), time_limit("None")),
+            (Ok(TimeLimit(Some(Duration::from_secs(300)))), Ok(TimeLimit(None)))
+        );
     }
 
     /// README says so.

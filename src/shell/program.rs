@@ -96,7 +96,7 @@ fn run(args: Args, threads: &Threads) -> Result<u8> {
             common.timezone.get_or_insert_with(|| demo::ZONE.to_string());
             common.database.get_or_insert_with(|| "pay".to_string());
             if prompts {
-                interactive(&common, Some(demo::WELCOME), threads)
+                interactive(&common, Some((demo::WELCOME, folder)), threads)
             } else if inputs.is_empty() {
                 common.format.get_or_insert(Format::Table);
                 scripted(&common, vec![Input::Own("\\tour".to_string())], threads)
@@ -181,7 +181,7 @@ pub(super) async fn open(common: &Common, threads: &Threads, interactive: bool) 
             ascii: common.ascii,
             quiet: common.quiet,
             autopin: common.autopin,
-            timeout: common.timeout,
+            timeout: common.timeout.and_then(|limit| limit.0),
             language: common.lang,
             decimals: common.json_decimal,
             json_meta: common.json_meta,
@@ -301,7 +301,7 @@ fn close(shell: &mut Shell) -> u8 {
     }
 }
 
-fn interactive(common: &Common, welcome: Option<Text>, threads: &Threads) -> Result<u8> {
+fn interactive(common: &Common, demo: Option<(Text, PathBuf)>, threads: &Threads) -> Result<u8> {
     let mut shell = match threads.clock.block_on(open(common, threads, true)) {
         Ok(shell) => shell,
         Err(error) => return Ok(not_opened(&error, common)),
@@ -314,7 +314,16 @@ fn interactive(common: &Common, welcome: Option<Text>, threads: &Threads) -> Res
             "lakepin {version}：只读。\\? 看帮助，\\q 退出。",
             version = version
         )];
-        lines.extend(welcome.map(|text| text.of(language).trim_end().to_string()));
+        if let Some((welcome, folder)) = demo {
+            let folder = folder.canonicalize().unwrap_or(folder);
+            lines.push(welcome.of(language).trim_end().to_string());
+            lines.push(told!(
+                language,
+                "It lies in {folder}: lakepin -w {folder}",
+                "它在 {folder}：lakepin -w {folder}",
+                folder = folder.display()
+            ));
+        }
         shell.say(&lines)?;
     }
     threads.clock.block_on(rc(&mut shell, common));
@@ -381,7 +390,7 @@ async fn test(common: &Common, suites: &super::args::Suites) -> Result<u8> {
         session: SessionConfig { target_partitions: Some(4), ..session_config(common) },
         variables: common.variables.iter().cloned().collect(),
         labels: suites.labels.clone(),
-        timeout: common.timeout,
+        timeout: common.timeout.and_then(|limit| limit.0),
         own_threads: true,
     };
     let files = files(&suites.paths)?;

@@ -5,7 +5,7 @@ use futures::future::{FutureExt, LocalBoxFuture};
 
 use super::{Argument, Call, Command, Task, switch, usage};
 use crate::error::Result;
-use crate::shell::args::duration;
+use crate::shell::args::time_limit;
 use crate::shell::language::{Language, Text, both, told};
 use crate::shell::pager::Paging;
 use crate::shell::render::width::{bytes, escaped};
@@ -80,7 +80,7 @@ pub const COMMANDS: &[&Command] = &[
         "不显示快照与行数",
         quiet
     ),
-    setting!(&["timeout"], "time|off", Argument::None, "time a statement gets", "每条语句的时限", timeout),
+    setting!(&["timeout"], "[time|off]", Argument::None, "time a statement gets", "每条语句的时限", timeout),
     setting!(&["lang"], "[en|zh]", Argument::Words(&["en", "zh"]), "language of the shell", "界面语言", language),
     &Command {
         names: &["show"],
@@ -103,7 +103,9 @@ fn apply(shell: &mut Shell, call: Call, set: Set) -> LocalBoxFuture<'_, Result<(
             [word] => set(shell, word)?,
             _ => return Err(usage(format!("\\{} takes one word", call.name))),
         };
-        if shell.interactive { shell.say(&[told]) } else { Ok(()) }
+        // a question has an answer wherever it is asked
+        let asked = words.is_empty() && call.name == "timeout";
+        if shell.interactive || asked { shell.say(&[told]) } else { Ok(()) }
     }
     .boxed_local()
 }
@@ -190,8 +192,8 @@ fn quiet(shell: &mut Shell, word: &str) -> Result<String> {
 
 fn timeout(shell: &mut Shell, word: &str) -> Result<String> {
     shell.settings.timeout = match word {
-        "" | "off" | "none" => None,
-        word => Some(duration(word).map_err(usage)?),
+        "" => shell.settings.timeout,
+        word => time_limit(word).map_err(usage)?.0,
     };
     Ok(timeout_text(shell))
 }

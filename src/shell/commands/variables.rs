@@ -5,8 +5,10 @@ use futures::future::{FutureExt, LocalBoxFuture};
 use super::{Argument, Call, Command, Task, switch, usage};
 use crate::error::{Error, Result};
 use crate::shell::execute::Collected;
-use crate::shell::language::{Text, both, same};
+use crate::shell::language::{Text, both, same, told};
+use crate::shell::pager::notice_mark;
 use crate::shell::render::value::text;
+use crate::shell::report::eprint;
 use crate::shell::state::{NULL, ROW_CAP, Shell};
 
 /// The three.
@@ -22,10 +24,10 @@ pub const COMMANDS: &[&Command] = &[
         detail: both(
             "\\set id 3\nselect * from t version as of :id\n\
              \\set autopin on    the first reading of a table pins it for the session\n\
-             \\set rows 100, \\set cell_width 0, \\set ascii on: how tables look",
+             \\set rows 100, \\set cell_width 0, \\set ascii on, \\set null -: how tables look",
             "\\set id 3\nselect * from t version as of :id\n\
              \\set autopin on    第一次读到的快照在本会话固定\n\
-             \\set rows 100、\\set cell_width 0、\\set ascii on：表格的样子",
+             \\set rows 100、\\set cell_width 0、\\set ascii on、\\set null -：表格的样子",
         ),
         argument: Argument::Words(SETTINGS),
         run: set,
@@ -54,7 +56,12 @@ pub const COMMANDS: &[&Command] = &[
 ];
 
 /// Variables that are settings of the shell.
-const SETTINGS: &[&str] = &["autopin", "ascii", "rows", "cell_width"];
+const SETTINGS: &[&str] = &["autopin", "ascii", "rows", "cell_width", "null"];
+
+/// Whether a setting of this name has a command of its own, and no variable.
+fn is_command(name: &str) -> bool {
+    ["format", "timing", "pager", "quiet", "timeout", "lang", "x"].contains(&name)
+}
 
 fn is_name(name: &str) -> bool {
     name.chars().next().is_some_and(|c| c.is_alphabetic() || c == '_')
@@ -81,12 +88,28 @@ fn set(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
                     number => Some(number.parse().map_err(|_| usage("write \\set rows 40 or \\set rows all"))?),
                 };
             }
+            // a bare name must not hide what is NULL
+            "null" if values.is_empty() => return Err(usage("write \\set null TEXT, or '' for nothing at all")),
+            "null" => shell.settings.null.clone_from(&value),
             "cell_width" => {
                 shell.settings.cell_width = Some(value.parse().map_err(|_| usage("write \\set cell_width 60"))?);
             }
             _ => {}
         }
         shell.variables.insert(name.clone(), value);
+        if is_command(name) {
+            let language = shell.settings.language;
+            eprint(&format!(
+                "{}{}\n",
+                notice_mark(language),
+                told!(
+                    language,
+                    "this is the variable :{name}; the setting is that of \\{name}",
+                    "这是变量 :{name}；设置用 \\{name}",
+                    name = name
+                )
+            ));
+        }
         Ok(())
     }
     .boxed_local()
@@ -105,7 +128,7 @@ fn unset(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
                 "null" => settings.null = NULL.to_string(),
                 _ => {}
             }
-            let is_setting = SETTINGS.contains(&name.as_str()) || name == "null";
+            let is_setting = SETTINGS.contains(&name.as_str());
             if shell.variables.remove(&name).is_none() && !is_setting {
                 return Err(usage(format!("there is no variable {name}")));
             }
@@ -119,7 +142,8 @@ fn gset(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
     async move {
         let prefix = call.words(&shell.variables)?.first().cloned().unwrap_or_default();
         let Some(sql) = shell.last_query.clone() else { return Err(usage("which statement?")) };
-        let Collected { schema, batches, pins, notices, .. } = shell.collect_sql(&sql, 1).await?;
+        let answer = shell.collect_sql(&sql, 1).await?;
+        let Collected { schema, batches, .. } = &answer;
         let Some(batch) = batches.iter().find(|batch| batch.num_rows() > 0) else {
             return Err(Error::invalid("the statement answers no row").with_code("NoRow"));
         };
@@ -128,7 +152,7 @@ fn gset(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
             if !is_name(&name) {
                 return Err(Error::invalid(format!("column {name:?} cannot be the name of a variable"))
                     .with_code("BadName")
-                    .with_hint(format!("give it one: {} AS n", field.name())));
+                    .with_hint("give the column a name of letters, digits and _ in the statement: SELECT … AS n"));
             }
             let mut value = String::new();
             if text(column.as_ref(), 0, shell.times(), &mut value).map_err(|e| usage(e.to_string()))? {
@@ -137,7 +161,7 @@ fn gset(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
                 shell.variables.remove(&name);
             }
         }
-        shell.say(&shell.notes(&pins, &notices))
+        shell.tell_read(&answer)
     }
     .boxed_local()
 }
