@@ -5,6 +5,7 @@ mod promises;
 mod pty;
 mod readme;
 mod terminal;
+mod told;
 mod transcripts;
 
 use std::collections::BTreeMap;
@@ -16,6 +17,7 @@ pub fn register(tests: &mut Vec<Test>) {
     terminal::register(tests);
     haste::register(tests);
     promises::register(tests);
+    told::register(tests);
     readme::register(tests);
 }
 

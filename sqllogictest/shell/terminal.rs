@@ -28,7 +28,7 @@ pub fn shell(size: (u16, u16), env: &[(&str, &str)]) -> Result<(Pty, TempDir), S
     Ok((pty, home))
 }
 
-fn shell_in(home: &TempDir, demo: &Path, size: (u16, u16), env: &[(&str, &str)]) -> Result<Pty, String> {
+pub fn shell_in(home: &TempDir, demo: &Path, size: (u16, u16), env: &[(&str, &str)]) -> Result<Pty, String> {
     let demo = demo.display().to_string();
     let arguments = ["-w", &demo, "-d", "pay", "--timezone", "+08:00", "--no-rc"];
     let pty = Pty::start(&arguments, env, home.path(), size)?;
@@ -260,7 +260,10 @@ fn pager_gets_what_does_not_fit(pty: &mut Pty, _: &TempDir) -> Result<(), String
     ensure(!screen.iter().any(|l| l.starts_with("P:")), || format!("what fits was paged:\n{}", screen.join("\n")))?;
     pty.line("select value from generate_series(1, 30);")?;
     pty.wait_text("P:│    30 │")?;
-    pty.wait_text("P:30 rows")?;
+    let screen = pty.wait_text("30 rows")?;
+    ensure(!screen.iter().any(|l| l.starts_with("P:30 rows")), || {
+        format!("who leaves the pager is told nothing:\n{}", screen.join("\n"))
+    })?;
     pty.line("select nothing;")?;
     let screen = pty.wait_text("error[")?;
     ensure(!screen.iter().any(|l| l.starts_with("P:error")), || "an error was paged".to_string())
@@ -274,7 +277,11 @@ fn pager_that_is_not_there_hides_nothing(pty: &mut Pty, _: &TempDir) -> Result<(
 
 fn watch_runs_until_told_and_never_pages(pty: &mut Pty, _: &TempDir) -> Result<(), String> {
     pty.line("select count(*) as n from dwd_pay_success; \\watch 0.2")?;
-    pty.wait_text("turn 3: pay.dwd_pay_success@")?;
+    let told = |line: &String| line.starts_with("turn 3, ") && line.contains(": pay.dwd_pay_success@");
+    let screen = pty.wait("third turn", |lines| lines.iter().any(told))?;
+    let pins = screen.iter().filter(|line| line.starts_with("pin: ")).count();
+    // that of the statement itself and that of the first turn
+    ensure(pins == 2, || format!("{pins} pins\n{}", screen.join("\n")))?;
     pty.wait_text("no change")?;
     let screen = pty.screen();
     ensure(!screen.iter().any(|l| l.starts_with("P:turn")), || screen.join("\n"))?;
@@ -545,6 +552,23 @@ fn branch_that_does_not_run_is_marked(pty: &mut Pty, _: &TempDir) -> Result<(), 
     pty.line("\\if false")?;
     pty.wait_prompt("pay@latest@=>")?;
     pty.line("select 'nothing of this' as it;")?;
+    pty.wait_text("notice: not run: the condition of \\if is false")?;
+    pty.wait_prompt("pay@latest@=>")?;
+    // Ctrl-C clears the line that is typed, then leaves the branch, and not the shell
+    pty.line("\\if true")?;
+    pty.wait_prompt("pay@latest@=>")?;
+    pty.send("select typed")?;
+    pty.wait_text("select typed")?;
+    pty.send("\x03")?;
+    pty.wait_prompt("pay@latest@=>")?;
+    pty.send("\x03")?;
+    pty.wait_text("notice: left \\if")?;
+    pty.wait_prompt("pay@latest@=>")?;
+    pty.send("\x03")?;
+    pty.wait_prompt(PROMPT)?;
+    pty.line("select 40 + 2 as answer;")?;
+    pty.wait_text("│     42 │")?;
+    pty.line("\\if false")?;
     pty.wait_prompt("pay@latest@=>")?;
     pty.line("\\endif")?;
     pty.wait_prompt(PROMPT)?;
