@@ -8,7 +8,7 @@
 
 use std::error::Error as StdError;
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -143,9 +143,9 @@ impl Aside {
                 why = Some(FULL.to_string());
             } else if one.is::<object_store::Error>() {
                 why = Some(text.replace(&*self.aside.to_string_lossy(), &self.target.to_string_lossy()));
-            } else if text.contains("riting to ObjectStore") {
-                // the engine keeps the cause for itself
-                let full = fs::write(&self.aside, [0; 1 << 16]).is_err_and(|e| is_full(&e));
+            } else if text.contains("riting to ObjectStore") || text.contains("while finalizing writes") {
+                // the engine keeps the cause for itself, and has removed what it wrote
+                let full = write_again(&self.aside).is_err_and(|e| is_full(&e));
                 why = Some(if full { FULL } else { "the file system did not take all of it" }.to_string());
             }
             cause = one.source();
@@ -165,7 +165,10 @@ fn unwritten(why: &str, target: &Path, folder: bool) -> Error {
     Error::unavailable(format!("cannot write the result: {why}"))
         .with_code("Output")
         .with_context(if folder { "folder" } else { "file" }, target.display())
-        .with_hint("what stood there before is as it was")
+        .with_hint(match why {
+            FULL => "make room or choose another target; what stood there before is as it was",
+            _ => "what stood there before is as it was",
+        })
 }
 
 /// Makes and removes what is to be written: where it cannot be made, the store would try for ever.
@@ -187,6 +190,20 @@ impl Drop for Aside {
         remove(&self.aside);
     }
 }
+
+/// Writes more than the engine does at once, where the device has room for it.
+fn write_again(path: &Path) -> io::Result<()> {
+    let mut file = fs::File::create(path)?;
+    for _ in 0..WRITTEN_AT_ONCE.div_ceil(PIECE) {
+        file.write_all(&[0; PIECE])?;
+    }
+    file.sync_all()
+}
+
+/// Bytes that the engine holds back before it writes them as a part, and some more.
+const WRITTEN_AT_ONCE: usize = 12 << 20;
+
+const PIECE: usize = 1 << 16;
 
 /// Moves every file of a folder into another.
 fn moved(from: &Path, to: &Path) -> io::Result<()> {
@@ -220,6 +237,14 @@ fn remove(aside: &Path) {
 mod tests {
     use super::*;
 
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_full_device_is_known_for_one() {
+        assert!(is_full(&write_again(Path::new("/dev/full")).unwrap_err()));
+        let folder = tempfile::tempdir().unwrap();
+        write_again(&folder.path().join("x")).unwrap();
+    }
+
     fn aside() -> Aside {
         Aside { aside: "/x/.a.csv.1-0.part".into(), target: "/x/a.csv".into(), folder: false }
     }
@@ -240,10 +265,13 @@ mod tests {
         };
         let told = Error::from_datafusion(aside().told(DataFusionError::ObjectStore(Box::new(denied))));
         assert!(told.code() == "Output" && !told.message().contains(".part"), "{told:?}");
-        let hidden =
-            DataFusionError::Internal("Error encountered during writing to ObjectStore and failed to …".into());
-        let told = Error::from_datafusion(aside().told(hidden));
-        assert!(told.code() == "Output" && told.message().ends_with("did not take all of it"), "{told:?}");
+        for hidden in ["during writing to ObjectStore and failed to …", "while finalizing writes! Partial results …"]
+        {
+            let hidden = DataFusionError::Internal(format!("Error encountered {hidden}"));
+            let told = Error::from_datafusion(aside().told(hidden));
+            assert!(told.code() == "Output" && told.message().ends_with("did not take all of it"), "{told:?}");
+            assert_eq!(told.context()[0].1, "/x/a.csv");
+        }
         let other = DataFusionError::Execution("Divide by zero".into());
         assert!(aside().told(other).to_string().contains("Divide by zero"));
     }
