@@ -250,6 +250,7 @@ impl Error {
         let text = error.strip_backtrace().replace(ASKS_FOR_A_REPORT, "");
         let told = Self::new(kind, text).with_code(code);
         match error {
+            DataFusionError::ArrowError(arrow, _) => told.with_cast_hint(arrow),
             DataFusionError::SchemaError(schema, _) => match engine::schema_hint(schema) {
                 Some(hint) => told.with_hint(hint),
                 None => told,
@@ -266,7 +267,17 @@ impl Error {
             return Self::from_datafusion(DataFusionError::External(source));
         }
         let kind = arrow_kind(&error);
-        Self::new(kind, error.to_string()).with_code("Execution").with_source(error)
+        Self::new(kind, error.to_string()).with_code("Execution").with_cast_hint(&error).with_source(error)
+    }
+
+    /// What to do about a value that a type does not hold.
+    fn with_cast_hint(self, error: &arrow::error::ArrowError) -> Self {
+        match error {
+            arrow::error::ArrowError::CastError(_) => self.with_hint(
+                "compare a column with values of its own type, texts in quotes; TRY_CAST gives NULL where CAST fails",
+            ),
+            _ => self,
+        }
     }
 }
 

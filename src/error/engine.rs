@@ -13,6 +13,7 @@ pub(super) fn in_our_words(error: &DataFusionError) -> Option<Error> {
             tree_cut(text).map(|told| Error::unsupported(told.message().to_string()).with_code("NotImplemented"))
         }
         DataFusionError::Configuration(text) => Some(option(text)),
+        DataFusionError::ResourcesExhausted(text) => memory(text),
         DataFusionError::SchemaError(schema, _) => {
             let twice = match schema.as_ref() {
                 SchemaError::DuplicateQualifiedField { qualifier, .. } => {
@@ -29,6 +30,20 @@ pub(super) fn in_our_words(error: &DataFusionError) -> Option<Error> {
         }
         _ => None,
     }
+}
+
+/// `Additional allocation failed for ExternalSorterMerge[0] with top memory consumers … (used: 0 B, pool_size: 1 MB)`
+fn memory(text: &str) -> Option<Error> {
+    let (_, pool) = text.rsplit_once("pool_size: ")?;
+    let (size, _) = pool.split_once(')')?;
+    Some(
+        Error::exhausted(format!("the statement needs more memory than the {size} it may use"))
+            .with_code("ResourcesExhausted")
+            .with_hint(
+                "give it more, --memory in the shell or SessionConfig::memory_limit in a program, or let it hold less: \
+                 fewer columns, a narrower filter, a LIMIT behind ORDER BY",
+            ),
+    )
 }
 
 /// `Projections require unique expression names but the expression "t.id" at position 0 and "t.id" at position 1 …`
@@ -112,6 +127,24 @@ pub(super) fn schema_hint(error: &SchemaError) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn memory_that_is_used_up_is_told_in_one_line_with_a_way_out() {
+        let text = "Additional allocation failed for ExternalSorterMerge[1] with top memory consumers (across \
+                    reservations) as:\n  MergeSource#0(can spill: false) consumed 0.0 B, peak 0.0 B.\nError: Failed to \
+                    allocate additional 10.0 MB for ExternalSorterMerge[1] with 0.0 B already allocated for this \
+                    reservation - 976.6 KB remain available for the total memory pool: greedy(used: 0.0 B, pool_size: \
+                    976.6 KB)";
+        let error = Error::from_datafusion(DataFusionError::ResourcesExhausted(text.into()).context("while sorting"));
+        assert_eq!(error.message(), "the statement needs more memory than the 976.6 KB it may use");
+        assert_eq!((error.code(), error.kind()), ("ResourcesExhausted", crate::error::ErrorKind::Exhausted));
+        assert!(error.hint().unwrap().contains("--memory"));
+        // all of it is behind
+        let source = std::error::Error::source(&error).unwrap();
+        assert!(source.to_string().contains("MergeSource#0"), "{source}");
+        let other = DataFusionError::ResourcesExhausted("The used disk space exceeded".into());
+        assert!(Error::from_datafusion(other).message().contains("disk space"));
+    }
 
     #[test]
     fn what_nobody_wrote_is_not_shown() {
