@@ -12,6 +12,8 @@ pub const USAGE: u8 = 2;
 pub const LOST: u8 = 4;
 /// Timeout or budget.
 pub const LIMIT: u8 = 5;
+/// A fault of ours, as every Rust program ends then.
+pub const PANICKED: u8 = 101;
 /// SIGHUP: the terminal is gone.
 pub const HUNG_UP: u8 = 129;
 /// Ctrl-C.

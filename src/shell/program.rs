@@ -1,9 +1,11 @@
 //! From arguments to an exit code.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::thread::{self, JoinHandle};
 
 use tokio::runtime::{Builder, Runtime};
 
@@ -23,9 +25,23 @@ use super::{demo, exit, repl};
 use crate::error::{Error, ErrorKind, Result, keep_caught_panics_quiet};
 use crate::sql::{Session, SessionConfig, Warehouse};
 
-/// Runs the program.
+/// Runs the program, on a thread of its own: how large the stack of the first one is, is not ours to say.
 pub fn main() -> ExitCode {
     keep_caught_panics_quiet();
+    match thread::Builder::new().name("main".to_string()).stack_size(STACK).spawn(program).map(JoinHandle::join) {
+        Ok(Ok(code)) => code,
+        // it was told where it happened
+        Ok(Err(_)) => ExitCode::from(exit::PANICKED),
+        Err(e) => no_threads(&e),
+    }
+}
+
+fn no_threads(error: &io::Error) -> ExitCode {
+    eprint(&format!("error[Internal]: cannot start threads: {error}\n"));
+    ExitCode::from(exit::FAILED)
+}
+
+fn program() -> ExitCode {
     let args = match Args::try_parse_all(std::env::args_os()) {
         Ok(args) => args,
         Err(e) => {
@@ -36,10 +52,7 @@ pub fn main() -> ExitCode {
     let language = args.common.lang;
     let threads = match Threads::start() {
         Ok(threads) => threads,
-        Err(e) => {
-            eprint(&format!("error[Internal]: cannot start threads: {e}\n"));
-            return ExitCode::from(exit::FAILED);
-        }
+        Err(e) => return no_threads(&e),
     };
     let code = match run(args, &threads) {
         Ok(code) => code,

@@ -12,8 +12,9 @@ use parking_lot::Mutex;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::JoinHandle;
 
-/// Stack of a thread: deep expressions are walked by functions that call themselves.
-pub const STACK: usize = 8 << 20;
+/// Stack of a thread: deep expressions are walked by functions that call themselves, and files that include files are
+/// run so. Memory is taken for what is touched only.
+pub const STACK: usize = 64 << 20;
 
 /// Time in which threads that are free answer, with room for a machine that is busy.
 const PATIENCE: Duration = Duration::from_millis(250);

@@ -9,6 +9,7 @@
 //! | `catalog`, `planner`, `view` | how DataFusion meets it |
 //! | `plain` | statements that reach DataFusion without us: still one snapshot for each table |
 //! | `identifiers`, `escapes`, `doubles` | unquoted names; `LIKE … ESCAPE`; numbers with an exponent |
+//! | `depth`, `chains`, `deep_stack` | chains as trees, what nests too deep; a stack for what does nest |
 //! | `distinct` | where the right side of `IS DISTINCT FROM` ends |
 //! | `operands`, `decimals`, `timestamps` | operands that would lose digits when they are brought to one type |
 //! | `times` | TIME(3), and TIMESTAMP literals that nanoseconds do not hold |
@@ -34,9 +35,12 @@ mod aside;
 mod asserted;
 mod catalog;
 mod cells;
+mod chains;
 mod checked;
 mod constant;
 mod decimals;
+mod deep_stack;
+mod depth;
 mod dialect;
 mod distinct;
 mod doubles;

@@ -7,6 +7,7 @@ use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::{Span, Token, TokenWithSpan};
 use parking_lot::RwLock;
 
+use super::deep_stack::{DeepStack, nesting};
 use super::dialect::LakeDialect;
 use super::statements;
 use super::tokens::{are_words, is_word, mark, string, syntax, word};
@@ -218,7 +219,8 @@ fn values(tokens: &[TokenWithSpan], call: Span) -> Result<Vec<Tokens>> {
     let mut parser = parser(inner);
     loop {
         let start = parser.index();
-        parser.parse_expr().map_err(|e| statements::parse_error(&e, place(inner, start)))?;
+        let stack = DeepStack::of(nesting(inner.get(start..).unwrap_or_default())?);
+        stack.run(|| parser.parse_expr().map(drop)).map_err(|e| statements::parse_error(&e, place(inner, start)))?;
         values.push(inner.get(start..parser.index()).unwrap_or_default().to_vec());
         if !parser.consume_token(&Token::Comma) {
             break;

@@ -8,6 +8,7 @@ use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::{Span, Token, TokenWithSpan, Whitespace};
 
 use super::dialect::LakeDialect;
+use super::statements::parse_error;
 use super::tokens::{are_words, is_identifier, is_word, mark, string, syntax, tokenize, word};
 use crate::error::{Error, Result};
 use crate::notice::{Notice, NoticeKind};
@@ -253,10 +254,7 @@ fn read_selector(
         return Err(syntax("TIMESTAMP AS OF needs a time", first.span));
     }
     let mut parser = Parser::new(&LakeDialect).with_tokens_with_locations(rest);
-    parser.parse_expr().map_err(|error| {
-        let message = error.to_string();
-        syntax(message.trim_start_matches("sql parser error: ").to_string(), first.span)
-    })?;
+    parser.parse_expr().map_err(|error| parse_error(&error, first.span))?;
     let end = value + parser.index();
     Ok(Some((Selector::Clause(named("TIMESTAMP", tokens, value, end, first.span)), end)))
 }

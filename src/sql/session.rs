@@ -30,6 +30,8 @@ use super::aggregates;
 use super::aside::{finishing, written_aside};
 use super::catalog::LakeCatalog;
 use super::constant::text;
+use super::deep_stack::{DeepStack, Levels, nesting};
+use super::depth;
 use super::limits;
 use super::map_order;
 use super::parameters::bind;
@@ -293,16 +295,23 @@ impl Session {
             Step::Done(_) => return Ok(self.context.read_empty()?),
             step => self.readied(step, false)?,
         };
+        let nesting = nesting(&tokens)?;
         match statements::parse(tokens, &mut notices)? {
             Command::Statement(statement) => {
-                let run = Run { view, ..self.begin(ScanLog::new(), notices)? };
-                match self.plan(&run, *statement).await? {
-                    Planned::Query(plan) => Ok(DataFrame::new(run.state, plan)),
+                let run = Run { view, nesting, ..self.begin(ScanLog::new(), notices)? };
+                match DeepStack::of(nesting).wait(self.plan(&run, *statement)).await? {
+                    Planned::Query(plan) => {
+                        let levels = Levels::here();
+                        let stack = DeepStack::of(nesting + run.statement.nesting_of_views());
+                        stack.run(|| depth::check(&plan, levels.most))?;
+                        Ok(DataFrame::new(run.state, plan))
+                    }
                     Planned::Done(_) => Ok(self.context.read_empty()?),
                 }
             }
             command => {
-                let result = self.command(command, notices, Arc::default()).await?;
+                let work = self.command(command, notices, Arc::default());
+                let result = DeepStack::of(nesting).wait(work).await?;
                 let batches: Vec<RecordBatch> = result.stream.try_collect().await?;
                 if batches.is_empty() {
                     return Ok(self.context.read_batch(RecordBatch::new_empty(result.schema))?);
@@ -318,7 +327,7 @@ impl Session {
             statement.notice(notice);
         }
         let state = statement.state();
-        Ok(Run { statement, state, started: Instant::now(), view: None })
+        Ok(Run { statement, state, started: Instant::now(), view: None, nesting: 0 })
     }
 
     async fn execute(&self, tokens: Vec<TokenWithSpan>, progress: Arc<ScanProgress>) -> Result<StatementResult> {
@@ -337,18 +346,25 @@ impl Session {
         progress: Arc<ScanProgress>,
     ) -> Result<StatementResult> {
         let mut notices = Vec::new();
+        let nesting = nesting(&tokens)?;
         match statements::parse(tokens, &mut notices)? {
             Command::Statement(statement) => {
-                let run = Run { view, ..self.begin(ScanLog::watched(progress), notices)? };
-                match self.plan(&run, *statement).await? {
-                    Planned::Query(plan) => self.query(&run, &plan).await,
+                let run = Run { view, nesting, ..self.begin(ScanLog::watched(progress), notices)? };
+                match DeepStack::of(nesting).wait(self.plan(&run, *statement)).await? {
+                    Planned::Query(plan) => {
+                        // the views it reads nest too
+                        let stack = DeepStack::of(nesting + run.statement.nesting_of_views());
+                        let levels = Levels::here();
+                        stack.run(|| depth::check(&plan, levels.most))?;
+                        stack.wait(self.query(&run, plan, stack)).await
+                    }
                     Planned::Done(word) => {
                         let done = self.done(word, run.lines(false), run.statement.notices());
                         Ok(StatementResult { readings: run.readings(), ..done })
                     }
                 }
             }
-            command => self.command(command, notices, progress).await,
+            command => DeepStack::of(nesting).wait(self.command(command, notices, progress)).await,
         }
     }
 
@@ -426,6 +442,7 @@ impl Session {
                 database: self.database(),
                 schema: Arc::clone(planned.input.schema().inner()),
                 text,
+                nesting: run.nesting,
             };
             self.settings().put_local(&database, &name, Arc::new(view));
             return Ok(Planned::Done(word));
@@ -472,7 +489,9 @@ impl Session {
         Ok(Planned::Done("SET".to_string()))
     }
 
-    async fn query(&self, run: &Run, plan: &LogicalPlan) -> Result<StatementResult> {
+    /// The rows of a plan, computed on `stack`.
+    async fn query(&self, run: &Run, plan: LogicalPlan, stack: DeepStack) -> Result<StatementResult> {
+        let plan = &plan;
         let resolved = run.started.elapsed();
         let planning = Instant::now();
         let (written, aside) = written_aside(plan)?;
@@ -487,6 +506,7 @@ impl Session {
             Some(aside) => finishing(stream, aside),
             None => stream,
         };
+        let stream = stack.rows(stream);
         let reports = run.statement.log().reports();
         let manifests = reports.iter().map(|report| report.planning).sum();
         if reports.iter().any(|report| report.stages.kept_files > 0) && reads_no_file(&physical) {
@@ -542,6 +562,8 @@ struct Run {
     started: Instant,
     /// What a CREATE VIEW statement says behind the name, as it was written.
     view: Option<String>,
+    /// How many words and signs of it can nest.
+    nesting: usize,
 }
 
 impl Run {

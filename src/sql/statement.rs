@@ -20,7 +20,10 @@ use parking_lot::Mutex;
 
 use super::aggregates;
 use super::catalog::StatementCatalogs;
+use super::chains::with_shallow_chains;
 use super::checked::{CheckedArithmetic, SignedDifferences};
+use super::deep_stack::{DeepStack, Levels};
+use super::depth;
 use super::distinct;
 use super::doubles::{self, DoubleLiterals};
 use super::escapes;
@@ -91,6 +94,8 @@ pub(crate) struct Statement {
     /// Names given to scans so far: the optimizer takes scans of one name for the same rows.
     scans: Arc<AtomicUsize>,
     depth: usize,
+    /// Words and signs of the views it reads which can nest.
+    nesting_of_views: Arc<AtomicUsize>,
 }
 
 impl Statement {
@@ -119,6 +124,7 @@ impl Statement {
             catalogue: Mutex::default(),
             scans: Arc::default(),
             depth: 0,
+            nesting_of_views: Arc::default(),
         }))
     }
 
@@ -221,6 +227,11 @@ impl Statement {
         }
     }
 
+    /// How many words and signs of the views it reads can nest.
+    pub(crate) fn nesting_of_views(&self) -> usize {
+        self.nesting_of_views.load(Ordering::Relaxed)
+    }
+
     /// How many pins were put to use so far.
     pub(crate) fn used_count(&self) -> usize {
         self.used.lock().len()
@@ -263,6 +274,7 @@ impl Statement {
             .with_relation_planners(planners)
             .with_catalog_list(Arc::new(catalogs))
             .with_analyzer_rules(rules)
+            .with_optimizer_rules(with_shallow_chains(self.base.optimizers()))
             .build();
         // there is no registry that would refuse
         let registered = aggregates::register(&mut state);
@@ -309,6 +321,8 @@ impl Statement {
         identifiers::fix(&mut statement, known);
         escapes::fix(&mut statement);
         distinct::fix(&mut statement);
+        // which is built anew as a chain where it was one
+        depth::level(&mut statement, Levels::ALL)?;
         doubles::fix(&mut statement);
         match state.statement_to_plan(statement).await {
             Ok(plan) => Ok(plan),
@@ -626,7 +640,8 @@ impl Statement {
             return Err(Error::invalid("views are nested too deep, or a view uses itself").with_code("ViewTooDeep"));
         }
         let inner = self.nested();
-        let result = view.plan(&inner).await;
+        self.nesting_of_views.fetch_add(view.nesting, Ordering::Relaxed);
+        let result = DeepStack::of(view.nesting).wait(view.plan(&inner)).await;
         // what the view read belongs to this statement
         inner.used().into_iter().for_each(|used| self.mark_used(used));
         for notice in inner.notices() {
@@ -654,6 +669,7 @@ impl Statement {
             catalogue: Mutex::default(),
             scans: Arc::clone(&self.scans),
             depth: self.depth + 1,
+            nesting_of_views: Arc::clone(&self.nesting_of_views),
         })
     }
 }

@@ -8,6 +8,7 @@ mod compared;
 mod copies;
 mod damage;
 mod decimals;
+mod deep;
 mod global;
 mod hints;
 mod joined;

@@ -26,6 +26,8 @@ pub(crate) struct SqlView {
     pub(crate) schema: SchemaRef,
     /// Its `CREATE VIEW` statement as it was written, for humans.
     pub(crate) text: String,
+    /// How many words and signs of it can nest.
+    pub(crate) nesting: usize,
 }
 
 impl SqlView {

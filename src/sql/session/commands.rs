@@ -18,6 +18,7 @@ use crate::notice::Notice;
 use crate::query::{LakeTable, ScanLog};
 use crate::scan::ScanProgress;
 use crate::sql::cells::{Cell, Kind, batch, schema};
+use crate::sql::deep_stack::DeepStack;
 use crate::sql::names::{TableName, split_selector};
 use crate::sql::place::Place;
 use crate::sql::result::StatementResult;
@@ -122,17 +123,20 @@ impl Session {
         let Planned::Query(plan) = self.plan(&run, statement).await? else {
             return Err(Error::invalid("EXPLAIN FILES takes a query").with_code("Syntax"));
         };
-        let optimized = run.state.optimize(&plan)?;
-        run.state.query_planner().create_physical_plan(&optimized, &run.state).await?;
-        // a scan that was folded away reports nothing, and an empty answer would not tell why
-        for table in explain_files::unread(&plan, &optimized)? {
-            if let Some(table) = table.downcast_ref::<LakeTable>() {
-                table.report_unread(&run.state).await?;
+        let planned = async {
+            let optimized = run.state.optimize(&plan)?;
+            run.state.query_planner().create_physical_plan(&optimized, &run.state).await?;
+            // a scan that was folded away reports nothing, and an empty answer would not tell why
+            for table in explain_files::unread(&plan, &optimized)? {
+                if let Some(table) = table.downcast_ref::<LakeTable>() {
+                    table.report_unread(&run.state).await?;
+                }
             }
-        }
-        let reports = run.statement.log().reports();
-        let rules = reports.iter().flat_map(|report| report.decisions.iter().map(|one| one.rule.clone())).collect();
+            Ok::<_, Error>(run.statement.log().reports())
+        };
+        let reports = DeepStack::of(run.statement.nesting_of_views()).wait(planned).await?;
         let batch = explain_files::rows(&reports, run.statement.zone())?;
+        let rules = reports.iter().flat_map(|report| report.decisions.iter().map(|one| one.rule.clone())).collect();
         Ok(StatementResult { rules, ..rows(batch, &run) })
     }
 

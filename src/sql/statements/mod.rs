@@ -11,9 +11,11 @@ use datafusion::sql::parser::{DFParserBuilder, Statement as DfStatement};
 use datafusion::sql::sqlparser::ast::{
     Expr, Ident, Interval, ObjectName, ObjectNamePart, Statement as SqlStatement, TableFactor, TableVersion,
 };
-use datafusion::sql::sqlparser::parser::Parser;
+use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Span, Token, TokenWithSpan};
 
+use super::deep_stack::{DeepStack, Levels, nesting};
+use super::depth;
 use super::dialect::LakeDialect;
 use super::place::{self, Place};
 use super::rewrite::rewrite;
@@ -73,8 +75,28 @@ pub(super) struct PinCommand {
     pub(super) clause: Option<TableVersion>,
 }
 
-/// Parses the tokens of one statement.
+/// Parses the tokens of one statement, which may nest as deep as the caller's stack allows.
+///
+/// # Errors
+/// What is no statement of ours, or nests too deep.
 pub(super) fn parse(tokens: Vec<TokenWithSpan>, notices: &mut Vec<Notice>) -> Result<Command> {
+    parse_to(Levels::here(), tokens, notices)
+}
+
+/// The same for so many levels.
+pub(super) fn parse_to(levels: Levels, tokens: Vec<TokenWithSpan>, notices: &mut Vec<Notice>) -> Result<Command> {
+    // what is refused is dropped there too
+    DeepStack::of(nesting(&tokens)?).run(|| {
+        let mut command = command(tokens, notices)?;
+        match &mut command {
+            Command::Statement(statement) | Command::ExplainFiles(statement) => depth::level(statement, levels)?,
+            _ => {}
+        }
+        Ok(command)
+    })
+}
+
+fn command(tokens: Vec<TokenWithSpan>, notices: &mut Vec<Notice>) -> Result<Command> {
     let first = tokens.first().map_or_else(Span::empty, |t| t.span);
     let at = |words: &[&str]| are_words(&tokens, 0, words);
     if at(&["EXPLAIN", "FILES"]) {
@@ -209,6 +231,9 @@ fn statement(tokens: Vec<TokenWithSpan>, typed: &[TokenWithSpan]) -> Result<DfSt
         .build()
         .and_then(|mut parser| parser.parse_statements());
     let mut statements = parsed.map_err(|error| {
+        if matches!(&error, DataFusionError::SQL(parser, _) if **parser == ParserError::RecursionLimitExceeded) {
+            return depth::parser_is_too_deep(depth::deepest(typed)).with_source(error);
+        }
         let mut place = place::of(&error).0;
         let message = match &error {
             DataFusionError::SQL(parser, _) => {
@@ -256,7 +281,10 @@ fn parser(tokens: Vec<TokenWithSpan>) -> Parser<'static> {
     Parser::new(&LakeDialect).with_tokens_with_locations(tokens)
 }
 
-pub(super) fn parse_error(error: &datafusion::sql::sqlparser::parser::ParserError, span: Span) -> Error {
+pub(super) fn parse_error(error: &ParserError, span: Span) -> Error {
+    if *error == ParserError::RecursionLimitExceeded {
+        return depth::parser_is_too_deep(span);
+    }
     let message = error.to_string();
     syntax(message.trim_start_matches("sql parser error: ").to_string(), span)
 }
