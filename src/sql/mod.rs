@@ -12,6 +12,7 @@
 //! | `depth`, `chains`, `deep_stack` | chains as trees, what nests too deep; a stack for what does nest |
 //! | `distinct` | where the right side of `IS DISTINCT FROM` ends |
 //! | `operands`, `decimals`, `timestamps` | operands that would lose digits when they are brought to one type |
+//! | `text_numbers` | a text column beside a number |
 //! | `times` | TIME(3), and TIMESTAMP literals that nanoseconds do not hold |
 //! | `checked` | arithmetic that leaves its type is an error |
 //! | `zoned` | TIMESTAMP WITH LOCAL TIME ZONE on the session's clock |
@@ -70,6 +71,7 @@ mod settings;
 mod statement;
 mod statements;
 mod system_tables;
+mod text_numbers;
 mod times;
 mod timestamps;
 mod tokens;

@@ -20,6 +20,11 @@ pub(crate) struct Place {
 }
 
 impl Place {
+    /// A place in the text.
+    pub(crate) fn at(line: u64, column: u64) -> Self {
+        Self { line, column }
+    }
+
     /// Adds the place to an error that has none.
     pub(crate) fn attach(self, error: Error) -> Error {
         if self.line == 0 {

@@ -38,6 +38,7 @@ use super::planner::{ShownNames, TravelPlanner};
 use super::selector::Selection;
 use super::settings::Settings;
 use super::system_tables;
+use super::text_numbers;
 use super::times::TimeTypes;
 use super::travel::{self, Reference, References};
 use super::view::SqlView;
@@ -325,7 +326,11 @@ impl Statement {
         depth::level(&mut statement, Levels::ALL)?;
         doubles::fix(&mut statement);
         match state.statement_to_plan(statement).await {
-            Ok(plan) => Ok(plan),
+            Ok(plan) => {
+                // a place in the text of a view is none in the statement that reads it
+                text_numbers::check(&plan, self.depth == 0)?;
+                Ok(plan)
+            }
             Err(error) => Err(self.explain(error).await),
         }
     }

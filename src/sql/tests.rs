@@ -21,6 +21,7 @@ mod pins;
 mod read_only;
 mod refusals;
 mod system_tables;
+mod texts;
 mod times;
 mod told;
 mod unread;

@@ -40,6 +40,7 @@ fn of_statement(code: &str) -> Option<&'static str> {
         "TableExists" => "这个名字已被占用：给视图或临时表换个名字",
         "InvalidName" => "名字不合法：库名和表名里不能有 /",
         "StatementTooDeep" => "语句嵌套太深：把一长串值写成 IN (…) 或 VALUES，把长表达式拆开写",
+        "TextAndNumber" => "字符串列不能和数字比较：给值加引号，或先 CAST 成数字",
         "ViewTooDeep" => "视图嵌套太深，或视图引用了自己：检查视图的定义",
         "ColumnsChanged" => "语句规划之后表结构变了：重新执行；在改表之前建的视图要重建",
         "UnknownFormat" => {
