@@ -197,6 +197,7 @@ fn of_program(code: &str) -> Option<&'static str> {
         "UnknownVariable" => "没有这个变量：用 -v 名字=值 给出",
         "BadName" => "列名不能当变量名：用 AS 给它起一个由字母、数字和下划线组成的名字",
         "NoRow" => "查询没有返回行：\\gset 需要恰好一行",
+        "TooManyRows" => "行数超过上限：加 WHERE 或 LIMIT，或者只要 count(*)",
         "NotOneValue" => "查询结果不是单个值：改成只返回一行一列",
         "NotReached" => "次数用完，条件仍未满足：检查上游作业，或增加次数、放宽间隔",
         "AssertionFailed" => "断言不成立",
