@@ -26,6 +26,9 @@ use crate::query::env::QueryEnv;
 use crate::query::work::Work;
 use crate::snapshot::{Pin, SessionZone};
 
+/// The rows, once they are there.
+pub type Computed = BoxFuture<'static, Result<RecordBatch>>;
+
 /// Rows that can be computed of a pin wherever a plan runs, by name.
 pub struct Computation {
     /// Name, the same in every process.
@@ -33,7 +36,7 @@ pub struct Computation {
     /// Columns of the rows.
     pub schema: fn() -> SchemaRef,
     /// Computes the rows of a recipe within a budget.
-    pub rows: fn(Recipe, Arc<QueryEnv>, Arc<PoolBudget>) -> BoxFuture<'static, Result<RecordBatch>>,
+    pub rows: fn(Recipe, Arc<QueryEnv>, Arc<PoolBudget>) -> Computed,
 }
 
 /// What rows are computed of.

@@ -8,7 +8,7 @@ pub mod read_exec;
 mod read_metrics;
 pub mod summary;
 
-pub use deferred_exec::{Computation, Deferred, DeferredExec, Recipe};
+pub use deferred_exec::{Computation, Computed, Deferred, DeferredExec, Recipe};
 pub use merge_source::MergeSource;
 pub use metadata_exec::MetadataExec;
 pub use parquet_reader::LakeReaderFactory;

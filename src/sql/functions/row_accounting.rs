@@ -10,7 +10,7 @@ use datafusion::logical_expr::Expr;
 use futures::future::BoxFuture;
 
 use crate::error::{Error, Result};
-use crate::query::nodes::{Computation, Deferred, Recipe};
+use crate::query::nodes::{Computation, Computed, Deferred, Recipe};
 use crate::query::{PoolBudget, QueryEnv, Work};
 use crate::recon::accounting::{AccountingOptions, AccountingRow, account, counting};
 use crate::scan::ScanRequest;
