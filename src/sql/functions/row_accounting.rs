@@ -54,7 +54,7 @@ impl AccountingLevel {
 /// Exact counts, wherever a plan over them runs.
 pub(crate) static EXACT: Computation = Computation { name: NAME, schema, rows: exact_rows };
 
-fn exact_rows(recipe: Recipe, env: Arc<QueryEnv>, budget: Arc<PoolBudget>) -> BoxFuture<'static, Result<RecordBatch>> {
+fn exact_rows(recipe: Recipe, env: Arc<QueryEnv>, budget: Arc<PoolBudget>) -> Computed {
     Box::pin(async move {
         let level = recipe.arguments.first().and_then(|name| AccountingLevel::parse(name));
         let level = level.ok_or_else(|| Error::corrupt("a plan does not say at which level rows are counted"))?;
