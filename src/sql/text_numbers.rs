@@ -65,11 +65,11 @@ fn beside<'a>(column: &Expr, others: impl IntoIterator<Item = &'a Expr>, schema:
     }
     let number = others.into_iter().find(|other| is_number(other))?;
     let place = name.spans().first().map_or_else(Place::default, |span| Place::at(span.start.line, span.start.column));
-    let quoted = match number {
-        Expr::Literal(value, _) => format!("'{value}'"),
-        _ => "'…'".to_string(),
+    let (shown, quoted) = match number {
+        Expr::Literal(value, _) => (value.to_string(), format!("'{value}'")),
+        other => (other.human_display().to_string(), "'…'".to_string()),
     };
-    let error = Error::invalid(format!("{} is text, and {number} is a number", name.name))
+    let error = Error::invalid(format!("{} is text, and {shown} is a number", name.name))
         .with_code("TextAndNumber")
         .with_hint(format!(
             "write the text in quotes, {quoted}; as numbers they are compared by CAST({} AS BIGINT), or TRY_CAST where \

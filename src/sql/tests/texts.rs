@@ -27,6 +27,7 @@ async fn a_text_column_beside_a_number_is_refused_with_its_place() {
         let found = error.context().iter().find(|(name, _)| *name == "column").map(|(_, at)| at.as_str());
         assert_eq!((error.code(), found), ("TextAndNumber", Some(column.to_string().as_str())), "{sql}: {error:?}");
         assert!(error.hint().unwrap().contains("in quotes"), "{error:?}");
+        assert!(!error.to_string().contains("64("), "values as they are written: {error}");
     }
     for (sql, found) in [
         ("SELECT v FROM t WHERE dt = '2026-04-16' AND name = '007'", vec!["1"]),
