@@ -37,6 +37,7 @@ pub struct QueryEnv {
     pub scan: ScanEnv,
     /// Footers of data files, index files.
     pub read: Arc<ReadCaches>,
+    #[cfg_attr(not(feature = "codec"), expect(dead_code, reason = "only plans that come from elsewhere ask by name"))]
     computations: &'static [&'static Computation],
 }
 
