@@ -4,23 +4,24 @@
 //! lose the row `.123` and `ts3 = '1969-12-31 23:59:59.9999'` would find midnight. A literal beyond the year 2262 it
 //! cannot bring to nanoseconds at all, and a TIME column it leaves in the finer unit, where statistics and indexes of
 //! files say nothing. Here the literal is brought to the column's unit with its meaning: a value of it, between two of
-//! them, or beyond all.
+//! them, or beyond all; where nanoseconds end before it, both sides are compared in microseconds.
 
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::common::{DFSchema, DFSchemaRef, ScalarValue};
+use datafusion::common::{DFSchema, DFSchemaRef, ScalarValue, internal_datafusion_err};
 use datafusion::error::Result as DfResult;
 use datafusion::logical_expr::expr::{Between, BinaryExpr, InList};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan, Operator, binary_expr, lit};
+use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan, Operator, binary_expr, cast, lit};
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 
+use super::chains::balanced;
 use super::operands::compares;
 
 /// See the module. Runs after types have been coerced.
@@ -59,16 +60,19 @@ enum Place {
     Above(Expr),
     AboveAll,
     BelowAll,
+    /// Beyond nanoseconds: this value in microseconds. A partition may have a time there, so all are compared in
+    /// microseconds.
+    Beyond(Expr),
 }
 
 fn exact(expr: Expr, schema: &DFSchemaRef) -> DfResult<Transformed<Expr>> {
     match expr {
         Expr::BinaryExpr(BinaryExpr { left, op, right }) if compares(op) => {
             if let Some(narrowed) = narrowed(&left, &right, schema)? {
-                return Ok(Transformed::yes(compared(narrowed, op)));
+                return Ok(Transformed::yes(compared(narrowed, op)?));
             }
             if let (Some(narrowed), Some(turned)) = (narrowed(&right, &left, schema)?, turned(op)) {
-                return Ok(Transformed::yes(compared(narrowed, turned)));
+                return Ok(Transformed::yes(compared(narrowed, turned)?));
             }
             Ok(Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right })))
         }
@@ -93,6 +97,7 @@ fn listed(list: InList, schema: &DFSchemaRef) -> DfResult<Transformed<Expr>> {
     let InList { expr, list, negated } = list;
     let given = list.len();
     let (mut kept, mut values) = (Vec::with_capacity(given), Vec::with_capacity(given));
+    let mut beyond = Vec::new();
     let mut own = None;
     for item in list {
         match narrowed(&expr, &item, schema)? {
@@ -101,9 +106,21 @@ fn listed(list: InList, schema: &DFSchemaRef) -> DfResult<Transformed<Expr>> {
                 values.push(value);
                 kept.push(item);
             }
+            Some(Narrowed { column, place: Place::Beyond(value) }) => {
+                own = Some(column.clone());
+                beyond.push(in_micros(column, if negated { Operator::NotEq } else { Operator::Eq }, value)?);
+            }
             Some(Narrowed { column, .. }) => own = Some(column),
             None => kept.push(item),
         }
+    }
+    if !beyond.is_empty() {
+        let op = if negated { Operator::And } else { Operator::Or };
+        // the others keep their unit
+        let others = (!kept.is_empty()).then_some(Expr::InList(InList { expr, list: kept, negated }));
+        let others = others.map(|list| exact(list, schema).map(|exact| exact.data)).transpose()?;
+        let whole = balanced(others.into_iter().chain(beyond).collect(), op);
+        return whole.map(Transformed::yes).ok_or_else(|| internal_datafusion_err!("a list of nothing"));
     }
     Ok(match own {
         Some(column) if kept.is_empty() => Transformed::yes(known(column, negated)),
@@ -123,12 +140,13 @@ fn known(column: Expr, value: bool) -> Expr {
     binary_expr(column.clone(), if value { Operator::Eq } else { Operator::NotEq }, column)
 }
 
-/// `column op literal`, for a comparison, in the column's unit.
-fn compared(narrowed: Narrowed, op: Operator) -> Expr {
+/// `column op literal`, for a comparison, in the column's unit where the literal has a place in it.
+fn compared(narrowed: Narrowed, op: Operator) -> DfResult<Expr> {
     use Operator::{Eq, Gt, GtEq, IsDistinctFrom, IsNotDistinctFrom, Lt, LtEq, NotEq};
     let Narrowed { column, place } = narrowed;
-    match (place, op) {
+    Ok(match (place, op) {
         (Place::At(value), op) => binary_expr(column, op, value),
+        (Place::Beyond(value), op) => return in_micros(column, op, value),
         (_, IsDistinctFrom) => lit(true),
         (_, IsNotDistinctFrom) => lit(false),
         (_, Eq) => known(column, false),
@@ -137,7 +155,13 @@ fn compared(narrowed: Narrowed, op: Operator) -> Expr {
         (Place::Above(value), _) => binary_expr(column, Gt, value),
         (Place::AboveAll, op) => known(column, matches!(op, Lt | LtEq)),
         (Place::BelowAll, op) => known(column, matches!(op, Gt | GtEq)),
-    }
+    })
+}
+
+/// A comparison with a value in microseconds.
+fn in_micros(column: Expr, op: Operator, value: Expr) -> DfResult<Expr> {
+    let unit = value.get_type(&DFSchema::empty())?;
+    Ok(binary_expr(cast(column, unit), op, value))
 }
 
 /// The comparison with its sides exchanged.
@@ -163,6 +187,10 @@ fn narrowed(left: &Expr, right: &Expr, schema: &DFSchemaRef) -> DfResult<Option<
     let Some(value) = constant(right)? else { return Ok(None) };
     let nanos = i128::from(per_second(TimeUnit::Nanosecond) / per_second(unit));
     let place = match value.map(|value| (value, i64::try_from(value.div_euclid(nanos)))) {
+        Some((value, Err(_))) if unit == TimeUnit::Nanosecond => match in_microseconds(value, &own) {
+            Some(value) => Place::Beyond(lit(value)),
+            None => return Ok(None),
+        },
         Some((value, Err(_))) if value > 0 => Place::AboveAll,
         Some((_, Err(_))) => Place::BelowAll,
         // as the engine has it
@@ -171,6 +199,14 @@ fn narrowed(left: &Expr, right: &Expr, schema: &DFSchemaRef) -> DfResult<Option<
         at => Place::At(lit(scalar(at.and_then(|(_, ticks)| ticks.ok()), own))),
     };
     Ok(Some(Narrowed { column: column.clone(), place }))
+}
+
+/// Nanoseconds as a TIMESTAMP in microseconds of the zone of a type.
+fn in_microseconds(nanos: i128, of: &DataType) -> Option<ScalarValue> {
+    let DataType::Timestamp(_, zone) = of else { return None };
+    // no literal beyond nanoseconds has digits below microseconds
+    let micros = i64::try_from(nanos.div_euclid(1_000)).ok()?;
+    Some(ScalarValue::TimestampMicrosecond(Some(micros), zone.clone()))
 }
 
 /// The unit of a TIMESTAMP or TIME.

@@ -147,9 +147,19 @@ async fn a_time_that_no_type_holds_is_in_nobodys_way() {
         ] {
             assert_eq!(rows(&session, sql).await, right, "{sql}");
         }
-        for sql in
-            ["SELECT p FROM t", "SELECT k, p FROM t", "SELECT k FROM t WHERE p < TIMESTAMP '2021-01-01 00:00:00'"]
-        {
+        for sql in [
+            "SELECT p FROM t",
+            "SELECT k, p FROM t",
+            "SELECT k FROM t WHERE p < TIMESTAMP '2021-01-01 00:00:00'",
+            // every time of the type is after the year 1000 and before the year 9999; that of the year 1 is not
+            "SELECT k FROM t WHERE p >= TIMESTAMP '1000-01-01 00:00:00'",
+            "SELECT k FROM t WHERE NOT p > TIMESTAMP '1000-01-01 00:00:00'",
+            "SELECT k FROM t WHERE p BETWEEN '1000-01-01' AND '9999-12-31'",
+            "SELECT k FROM t WHERE p = TIMESTAMP '0001-01-01 00:00:00'",
+            "SELECT k FROM t WHERE p IN (TIMESTAMP '0001-01-01 00:00:00')",
+            "SELECT k FROM t WHERE p IS NOT DISTINCT FROM TIMESTAMP '0001-01-01 00:00:00'",
+            "SELECT count(*) FROM t WHERE p > TIMESTAMP '1000-01-01 00:00:00'",
+        ] {
             let error = ask(&session, sql).await.unwrap_err();
             assert_eq!(error.code(), "OutOfRange", "{sql}: {error}");
             assert!(error.to_string().contains("p=0001-01-01"), "{sql}: {error}");

@@ -88,6 +88,8 @@ async fn files_are_dropped_by_bounds_of_their_times() {
         ("s3 > TIMESTAMP '3000-01-01 00:00:00'", 1),
         ("s3 BETWEEN '2024-03-02' AND '9999-12-31 23:00:00'", 1),
         ("d > TIMESTAMP '3000-01-01 00:00:00'", 1),
+        ("s9 > '9999-12-31'", 0),
+        ("s9 = TIMESTAMP '9999-12-31 00:00:00'", 0),
     ] {
         let files = rows(&session, &format!("EXPLAIN FILES SELECT id FROM t WHERE {condition}")).await;
         let dropped = files.iter().filter(|file| file.contains("statistics")).count();
