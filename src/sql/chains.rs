@@ -75,19 +75,19 @@ fn shallow(chain: Expr) -> Expr {
         rest = *left;
     }
     terms.push(rest);
-    let mut level: Vec<Expr> = terms.into_iter().rev().collect();
-    while level.len() > 1 {
-        let mut above = Vec::with_capacity(level.len().div_ceil(2));
-        let mut below = level.into_iter();
-        while let Some(left) = below.next() {
-            above.push(match below.next() {
-                Some(right) => binary_expr(left, Operator::And, right),
-                None => left,
-            });
+    terms.reverse();
+    balanced(terms, Operator::And).unwrap_or_default()
+}
+
+/// All terms under one operator, in their order and in few levels; None for none.
+pub(super) fn balanced(mut terms: Vec<Expr>, op: Operator) -> Option<Expr> {
+    match terms.len() {
+        0 | 1 => terms.pop(),
+        len => {
+            let right = balanced(terms.split_off(len / 2), op)?;
+            Some(binary_expr(balanced(terms, op)?, op, right))
         }
-        level = above;
     }
-    level.pop().unwrap_or_default()
 }
 
 #[cfg(test)]

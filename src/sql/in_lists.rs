@@ -26,6 +26,8 @@ use datafusion::logical_expr::{Expr, LogicalPlan, Operator, binary_expr, lit};
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::optimizer::{AnalyzerRule, ApplyOrder, OptimizerConfig, OptimizerRule};
 
+use super::chains::balanced;
+
 /// See the module. Runs after types have been coerced, and at the end of each pass of the optimizer.
 #[derive(Debug)]
 pub(crate) struct NullsInLists;
@@ -133,8 +135,7 @@ impl Chains {
         let parts: Vec<Expr> = parts.filter(|part| !is_boolean(part, op == Operator::And)).collect();
         let settled = parts.len() != before;
         let (parts, joined) = joined(parts, op);
-        let whole = parts.into_iter().reduce(|left, right| binary_expr(left, op, right));
-        let whole = whole.unwrap_or_else(|| lit(op == Operator::And));
+        let whole = balanced(parts, op).unwrap_or_else(|| lit(op == Operator::And));
         Ok(if joined || settled { Transformed::yes(whole) } else { Transformed::no(whole) })
     }
 
@@ -207,7 +208,7 @@ fn apart(expr: Expr) -> DfResult<Transformed<Expr>> {
     let rest: Vec<Expr> = nothing.into_iter().chain(compared).collect();
     let list = (!literals.is_empty()).then_some(Expr::InList(InList { expr: operand, list: literals, negated }));
     let op = if negated { Operator::And } else { Operator::Or };
-    let whole = list.into_iter().chain(rest).reduce(|left, right| binary_expr(left, op, right));
+    let whole = balanced(list.into_iter().chain(rest).collect(), op);
     Ok(Transformed::yes(whole.unwrap_or_else(null)))
 }
 

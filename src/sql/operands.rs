@@ -54,7 +54,7 @@ impl AnalyzerRule for LosslessOperands {
             }
             let node = node.map_expressions(|expr| {
                 let name = names.save(&expr);
-                let by_columns = expr.transform_down(|expr| Ok(by_columns(expr)))?;
+                let by_columns = expr.transform_down(by_columns)?;
                 let lossless = by_columns.transform_data(|expr| expr.transform_up(|expr| lossless(expr, &schema)))?;
                 Ok(lossless.update_data(|expr| name.restore(expr)))
             })?;

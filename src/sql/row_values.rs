@@ -3,28 +3,44 @@
 //! SQL has it: `k = 5 AND dt = 'd1' OR …`.
 
 use datafusion::common::tree_node::Transformed;
+use datafusion::error::Result as DfResult;
 use datafusion::logical_expr::expr::{BinaryExpr, InList};
 use datafusion::logical_expr::{Expr, Operator, binary_expr, not};
 
-/// Longest list that is written out: conditions that are deeper than some 200 are not judged.
-const LIST_ROWS: usize = 150;
+use super::chains::balanced;
+use crate::error::Error;
+
+/// Longest list that is written out.
+const LIST_ROWS: usize = 2_000;
 
 /// A comparison of rows as one of their columns.
-pub(super) fn by_columns(expr: Expr) -> Transformed<Expr> {
+///
+/// # Errors
+/// A list of very many rows: as structs they would be compared by other rules.
+pub(super) fn by_columns(expr: Expr) -> DfResult<Transformed<Expr>> {
     let whole = match &expr {
         Expr::BinaryExpr(BinaryExpr { left, op: op @ (Operator::Eq | Operator::NotEq), right }) => {
             equal(left, right).map(|equal| (equal, *op == Operator::NotEq))
         }
-        Expr::InList(InList { expr, list, negated }) if (1..=LIST_ROWS).contains(&list.len()) => {
+        Expr::InList(InList { expr, list, negated }) if columns(expr).is_some() => {
+            if list.len() > LIST_ROWS {
+                return Err(too_many(list.len()).into());
+            }
             let any: Option<Vec<Expr>> = list.iter().map(|row| equal(expr, row)).collect();
             any.and_then(|any| balanced(any, Operator::Or)).map(|any| (any, *negated))
         }
         _ => None,
     };
-    match whole {
+    Ok(match whole {
         Some((whole, negated)) => Transformed::yes(if negated { not(whole) } else { whole }),
         None => Transformed::no(expr),
-    }
+    })
+}
+
+fn too_many(rows: usize) -> Error {
+    Error::unsupported(format!("IN lists {rows} rows of several columns, and no more than {LIST_ROWS} are compared"))
+        .with_code("StatementTooDeep")
+        .with_hint("join them: JOIN (VALUES (5, 'a'), …) AS v(x, y) ON …, or WHERE [NOT] EXISTS over them")
 }
 
 /// That two rows of as many columns are equal.
@@ -42,16 +58,5 @@ fn columns(row: &Expr) -> Option<&[Expr]> {
     match row {
         Expr::ScalarFunction(function) if function.name() == "struct" => Some(&function.args),
         _ => None,
-    }
-}
-
-/// All parts under one operator, no deeper than it must be.
-fn balanced(mut parts: Vec<Expr>, op: Operator) -> Option<Expr> {
-    match parts.len() {
-        0 | 1 => parts.pop(),
-        len => {
-            let right = balanced(parts.split_off(len / 2), op)?;
-            Some(binary_expr(balanced(parts, op)?, op, right))
-        }
     }
 }

@@ -65,6 +65,25 @@ async fn rows_are_compared_by_the_three_values_of_sql() {
 }
 
 #[tokio::test]
+async fn lists_of_rows_have_one_meaning_however_long() {
+    let dir = three_files();
+    let session = session_of(&dir).await;
+    let listed = |rows: usize, op: &str| {
+        let all: Vec<String> = (0..rows).map(|at| format!("({at}, 1)")).collect();
+        format!("SELECT x FROM (VALUES (1), (5000), (NULL)) t(x) WHERE (x, 1) {op} ({})", all.join(", "))
+    };
+    for count in [2, 300, 2_000] {
+        assert_eq!(rows(&session, &listed(count, "NOT IN")).await, ["5000"], "{count}");
+        assert_eq!(rows(&session, &listed(count, "IN")).await, ["1"], "{count}");
+    }
+    let error = ask(&session, &listed(2_001, "NOT IN")).await.unwrap_err();
+    assert!(
+        error.code() == "StatementTooDeep" && error.hint().is_some_and(|hint| hint.contains("EXISTS")),
+        "{error:?}"
+    );
+}
+
+#[tokio::test]
 async fn keys_of_maps_are_found_in_their_own_type() {
     let dir = three_files();
     let session = session_of(&dir).await;
