@@ -20,7 +20,7 @@ use super::selection::sized;
 use super::stretch::narrowed;
 use crate::error::{Error, ErrorKind, Result};
 use crate::merge::{Key, KeyRange, MergeOptions, MergeRules, RunInput, merge_runs, runs_of_one_level, within};
-use crate::scan::PlannedFile;
+use crate::scan::{PlannedFile, partition_text};
 
 /// Runs up to this number are decoded ahead, each in a task of its own.
 const RUNS_DECODED_AHEAD: usize = 16;
@@ -215,7 +215,10 @@ fn placed(error: Error, context: &ReadContext, handle: &SectionHandle) -> Error 
     }
     let error = match handle.partition.is_empty() {
         true => error,
-        false => error.with_context("partition", format!("{:?}", handle.partition)),
+        false => {
+            let names = &context.pin.schema.partition_keys;
+            error.with_context("partition", partition_text(names, &handle.partition))
+        }
     };
     let error = error.with_context("bucket", handle.bucket);
     // of changes and of tables in two branches it is not known here

@@ -16,7 +16,7 @@ use super::held::{AbortOnDrop, Held};
 use super::streamed::streamed;
 use crate::error::{Error, ErrorKind, Result};
 use crate::merge::{FileSequence, KeyFile, MergeRules, SectionSelection, cut, join, ranked_by_file, select};
-use crate::scan::{PlannedFile, is_above};
+use crate::scan::{PlannedFile, is_above, partition_text};
 use crate::spec::arrow_types::scalar_to_datum;
 use crate::spec::{DataField, DataType, Datum};
 
@@ -114,7 +114,7 @@ pub fn sized(error: Error, context: &ReadContext, handle: &SectionHandle) -> Err
     let bytes = sizes.fold(0, u64::saturating_add);
     error
         .with_context("table", context.pin.table.name())
-        .with_context("partition", format!("{:?}", handle.partition))
+        .with_context("partition", partition_text(&context.pin.schema.partition_keys, &handle.partition))
         .with_context("bucket", handle.bucket)
         .with_context("runs", handle.section.runs.len())
         .with_context("bytes of files", bytes)
