@@ -6,21 +6,14 @@ use std::iter::Peekable;
 use std::ops::ControlFlow;
 use std::vec::IntoIter;
 
-use datafusion::sql::parser::{CopyToSource, Statement as DfStatement};
+use datafusion::sql::parser::Statement as DfStatement;
 use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, UnaryOperator, VisitMut, VisitorMut};
+
+use super::walk::walk;
 
 /// Builds the expressions of a statement anew that have an `IS [NOT] DISTINCT FROM`.
 pub(crate) fn fix(statement: &mut DfStatement) {
-    match statement {
-        DfStatement::Statement(statement) => drop(statement.visit(&mut Fixer::default())),
-        DfStatement::Explain(explain) => fix(&mut explain.statement),
-        DfStatement::CopyTo(copy) => {
-            if let CopyToSource::Query(query) = &mut copy.source {
-                let _ = query.visit(&mut Fixer::default());
-            }
-        }
-        DfStatement::CreateExternalTable(_) | DfStatement::Reset(_) => {}
-    }
+    let _ = walk(statement, &mut Fixer::default());
 }
 
 /// The same in one expression.

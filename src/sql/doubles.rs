@@ -14,13 +14,14 @@ use datafusion::execution::SessionState;
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawDictionaryExpr};
 use datafusion::logical_expr::{Expr as Planned, lit};
 use datafusion::scalar::ScalarValue;
-use datafusion::sql::parser::{CopyToSource, Statement as DfStatement};
+use datafusion::sql::parser::Statement as DfStatement;
 use datafusion::sql::sqlparser::ast::{
     DictionaryField, Expr, Ident, NamedWindowExpr, Query, Select, SetExpr, Statement as SqlStatement, UnaryOperator,
     Value, ValueWithSpan, VisitMut, VisitorMut, WindowSpec, WindowType,
 };
 use datafusion::sql::sqlparser::tokenizer::Span;
 
+use super::walk::walk;
 use super::{distinct, times};
 
 /// Key of the dictionary that stands for a DOUBLE.
@@ -28,17 +29,9 @@ const KEY: &str = "\0double";
 
 /// Marks the numbers with an exponent in a statement, and widens its times. It is planned by [`DoubleLiterals`] then.
 pub(crate) fn fix(statement: &mut DfStatement) {
-    match statement {
-        // values of settings are text
-        DfStatement::Statement(statement) if matches!(statement.as_ref(), SqlStatement::Set(_)) => {}
-        DfStatement::Statement(statement) => drop(statement.visit(&mut Marker)),
-        DfStatement::Explain(explain) => fix(&mut explain.statement),
-        DfStatement::CopyTo(copy) => {
-            if let CopyToSource::Query(query) = &mut copy.source {
-                let _ = query.visit(&mut Marker);
-            }
-        }
-        DfStatement::CreateExternalTable(_) | DfStatement::Reset(_) => {}
+    // values of settings are text
+    if !matches!(statement, DfStatement::Statement(statement) if matches!(statement.as_ref(), SqlStatement::Set(_))) {
+        let _ = walk(statement, &mut Marker);
     }
 }
 

@@ -2,23 +2,14 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::parser::{CopyToSource, Statement as DfStatement};
-use datafusion::sql::sqlparser::ast::{
-    Select, SelectFlavor, SelectItem, VisitMut, VisitorMut, WildcardAdditionalOptions,
-};
+use datafusion::sql::parser::Statement as DfStatement;
+use datafusion::sql::sqlparser::ast::{Select, SelectFlavor, SelectItem, VisitorMut, WildcardAdditionalOptions};
+
+use super::walk::walk;
 
 /// Writes the `*` that nobody has to.
 pub(crate) fn fix(statement: &mut DfStatement) {
-    match statement {
-        DfStatement::Statement(statement) => drop(VisitMut::visit(statement, &mut Fixer)),
-        DfStatement::Explain(explain) => fix(&mut explain.statement),
-        DfStatement::CopyTo(copy) => {
-            if let CopyToSource::Query(query) = &mut copy.source {
-                let _ = VisitMut::visit(query, &mut Fixer);
-            }
-        }
-        DfStatement::CreateExternalTable(_) | DfStatement::Reset(_) => {}
-    }
+    let _ = walk(statement, &mut Fixer);
 }
 
 struct Fixer;

@@ -9,6 +9,7 @@
 //! | `catalog`, `planner`, `view` | how DataFusion meets it |
 //! | `plain` | statements that reach DataFusion without us: still one snapshot for each table |
 //! | `identifiers`, `escapes`, `doubles` | unquoted names; `LIKE … ESCAPE`; numbers with an exponent |
+//! | `walk`, `from_first` | one walk over a tree; `FROM t` without SELECT |
 //! | `depth`, `chains`, `deep_stack` | chains as trees, what nests too deep; a stack for what does nest |
 //! | `distinct` | where the right side of `IS DISTINCT FROM` ends |
 //! | `operands`, `decimals`, `timestamps` | operands that would lose digits when they are brought to one type |
@@ -79,6 +80,7 @@ mod travel;
 mod types;
 mod using;
 mod view;
+mod walk;
 mod warehouse;
 mod writes;
 mod zoned;

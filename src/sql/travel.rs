@@ -17,6 +17,7 @@ use super::constant::{instant, integer, text, watermark};
 use super::functions;
 use super::names::split_selector;
 use super::selector::Selection;
+use super::walk::walk;
 use crate::error::{Error, Result};
 use crate::snapshot::{PinRequest, SessionZone};
 
@@ -73,18 +74,7 @@ pub(crate) fn qualify(query: &mut Query, catalog: &str, database: &str) {
 /// Columns of a relation that was written `"t@v3"` are columns of `t`, as which it is shown: `"t@v3".id`, `"t@v3".*`.
 pub(crate) fn requalify(statement: &mut DfStatement, written: &str, shown: &str) {
     let mut visitor = Requalifier { written, shown };
-    match statement {
-        DfStatement::Statement(statement) => {
-            let _ = statement.visit(&mut visitor);
-        }
-        DfStatement::Explain(explain) => requalify(&mut explain.statement, written, shown),
-        DfStatement::CopyTo(copy) => {
-            if let CopyToSource::Query(query) = &mut copy.source {
-                let _ = query.visit(&mut visitor);
-            }
-        }
-        DfStatement::CreateExternalTable(_) | DfStatement::Reset(_) => {}
-    }
+    let _ = walk(statement, &mut visitor);
 }
 
 struct Requalifier<'a> {
