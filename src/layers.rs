@@ -10,6 +10,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("error", &[]),
     ("memory", &[]),
     ("notice", &[]),
+    ("export", &[]),
     ("spec", &[]),
     ("storage", &[]),
     ("merge", &["spec"]),
@@ -20,8 +21,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("read", &["spec", "storage", "snapshot", "file", "merge", "scan"]),
     ("query", &["spec", "storage", "snapshot", "catalog", "file", "merge", "scan", "read"]),
     ("recon", &["spec", "storage", "file", "merge", "snapshot", "scan", "read", "query"]),
-    ("sql", &["spec", "storage", "snapshot", "catalog", "scan", "read", "query", "recon"]),
-    ("shell", &["sql"]),
+    ("sql", &["export", "spec", "storage", "snapshot", "catalog", "scan", "read", "query", "recon"]),
+    ("shell", &["export", "sql"]),
     ("testing", &["spec", "storage", "file", "merge", "snapshot", "catalog", "scan", "read", "query", "recon", "sql"]),
 ];
 

@@ -16,6 +16,7 @@
 //! | 0 | [`error`] | the one error type |
 //! | 0 | `memory` | whom one asks before holding memory |
 //! | 1 | [`spec`] | the format as values: bytes in, values out |
+//! | 1 | `export` | rows as text that programs read |
 //! | 2 | [`storage`] | object stores: reading, listing, retries, counters, caches; clock and ids |
 //! | 2 | `merge` | runs, sections, merge engines: streams, never files |
 //! | 3 | `file` | one data file: Parquet, ORC, Avro; schema evolution |
@@ -40,6 +41,7 @@
 
 pub mod catalog;
 pub mod error;
+mod export;
 mod file;
 mod memory;
 mod merge;

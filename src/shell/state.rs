@@ -10,7 +10,6 @@ use super::language::Language;
 use super::lost::LostPins;
 use super::output::Output;
 use super::pager::Paging;
-use super::render::value::Times;
 use super::render::width::escaped;
 use super::render::{Decimals, Expanded, Format, Style};
 use super::spool::Spool;
@@ -18,6 +17,7 @@ use super::terminal::Terminal;
 use super::variables::Variables;
 use super::workers::Workers;
 use crate::error::Result;
+use crate::export::value::Times;
 use crate::sql::{Session, SessionConfig, Warehouse};
 
 /// Rows of a table on a terminal: the first twenty and the last twenty.

@@ -72,6 +72,7 @@ mod settings;
 mod statement;
 mod statements;
 mod system_tables;
+mod text_files;
 mod text_numbers;
 mod times;
 mod timestamps;

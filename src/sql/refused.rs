@@ -83,7 +83,7 @@ pub(crate) fn check_copy(statement: &DfStatement, state: &SessionState, warehous
         _ => return Ok(()),
     };
     warehouse.check_outside("COPY", target)?;
-    let hint = "write STORED AS CSV, JSON, PARQUET or ARROW, or give the file such an ending";
+    let hint = "write STORED AS CSV, TSV, JSON, PARQUET or ARROW, or give the file such an ending";
     let ending = Path::new(target).extension().map(|ending| ending.to_string_lossy().into_owned());
     let Some(format) = stored_as.clone().or(ending) else {
         let error = Error::invalid("the format of what COPY writes is not said").with_code("UnknownFormat");

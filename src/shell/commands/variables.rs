@@ -4,10 +4,10 @@ use futures::future::{FutureExt, LocalBoxFuture};
 
 use super::{Argument, Call, Command, Task, switch, usage};
 use crate::error::{Error, Result};
+use crate::export::value::text;
 use crate::shell::execute::Collected;
 use crate::shell::language::{Text, both, same, told};
 use crate::shell::pager::notice_mark;
-use crate::shell::render::value::text;
 use crate::shell::report::eprint;
 use crate::shell::state::{NULL, ROW_CAP, Shell};
 

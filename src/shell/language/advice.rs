@@ -44,7 +44,7 @@ fn of_statement(code: &str) -> Option<&'static str> {
         "ViewTooDeep" => "视图嵌套太深，或视图引用了自己：检查视图的定义",
         "ColumnsChanged" => "语句规划之后表结构变了：重新执行；在改表之前建的视图要重建",
         "UnknownFormat" => {
-            "COPY 不会写这种格式：文件名以 .csv、.json、.parquet 或 .arrow 结尾，或用 STORED AS 写明格式"
+            "COPY 不会写这种格式：文件名以 .csv、.tsv、.json、.ndjson、.parquet 或 .arrow 结尾，或用 STORED AS 写明格式"
         }
         "UnknownTarget" => "COPY 只能写到本机的文件：换一个本地路径",
         "Timeout" => "超时已取消：用 --timeout 或 \\timeout 放宽，或减少读取量",

@@ -6,8 +6,8 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 
 use super::Renderer;
-use super::value::{ISO, text};
 use super::width::escaped;
+use crate::export::value::{ISO, text};
 
 /// Names of the columns whose last is such a text.
 const TEXTS: &[&[&str]] = &[&["plan_type", "plan"], &["table_name", "create_statement"]];

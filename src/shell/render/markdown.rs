@@ -5,9 +5,9 @@ use std::io::{self, Write};
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 
-use super::value::{Times, is_numeric, text};
 use super::width::escaped;
 use super::{Renderer, Style};
+use crate::export::value::{Times, is_numeric, text};
 
 /// Rows as lines of a Markdown table.
 pub struct Markdown {

@@ -3,34 +3,29 @@
 //!
 //! | file | gives |
 //! |---|---|
-//! | `value` | one cell as text or JSON |
 //! | `width` | display cells of text, cutting, escaping |
 //! | `table` | a grid that fits the terminal, or records when it does not |
 //! | `vertical` | one line a column |
-//! | `csv` (and tsv), `json` (and ndjson), `markdown` | what the name says |
+//! | `markdown` | what the name says; csv, tsv, json and ndjson are the room `export`'s |
 //! | `arrow`, `parquet` | what the name says, for programs |
 //! | `visible` | any of them on a terminal |
 //! | `blocks` | plans and other texts of several lines |
 
 mod arrow;
 mod blocks;
-mod csv;
-mod json;
 mod markdown;
 mod parquet;
 mod table;
-pub mod value;
 mod vertical;
 mod visible;
 pub mod width;
 
-use std::io::{self, Write};
-
-use ::arrow::array::RecordBatch;
 use ::arrow::array::timezone::Tz;
 use ::arrow::datatypes::SchemaRef;
 use clap::ValueEnum;
 
+pub use crate::export::{Decimals, Renderer};
+use crate::export::{Delimited, Json, Separated};
 pub use table::{Expanded, Limits, rows_before_gap};
 pub use visible::{Escapes, Visible};
 
@@ -55,16 +50,6 @@ pub enum Format {
     Arrow,
     /// A Parquet file.
     Parquet,
-}
-
-/// Decimals in JSON.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub enum Decimals {
-    /// Strings: no reader rounds them.
-    #[default]
-    String,
-    /// Numbers, every digit written.
-    Number,
 }
 
 impl Format {
@@ -135,16 +120,6 @@ impl Default for Style {
     }
 }
 
-/// One result on its way to a writer.
-pub trait Renderer: Send {
-    /// Before the first batch.
-    fn begin(&mut self, out: &mut dyn Write) -> io::Result<()>;
-    /// One batch.
-    fn batch(&mut self, batch: &RecordBatch, out: &mut dyn Write) -> io::Result<()>;
-    /// After the last batch.
-    fn end(&mut self, out: &mut dyn Write) -> io::Result<()>;
-}
-
 /// The renderer of a format. `limits` only matter to tables and records.
 pub fn renderer(format: Format, schema: &SchemaRef, style: &Style, limits: Limits) -> Box<dyn Renderer> {
     match format {
@@ -153,10 +128,10 @@ pub fn renderer(format: Format, schema: &SchemaRef, style: &Style, limits: Limit
         Format::Vertical => {
             Box::new(table::Table::new(schema, style.clone(), Limits { expanded: Expanded::On, ..limits }))
         }
-        Format::Csv => Box::new(csv::Delimited::csv(schema)),
-        Format::Tsv => Box::new(csv::Delimited::tsv(schema)),
-        Format::Json => Box::new(json::Json::array(schema, style.decimals)),
-        Format::Ndjson => Box::new(json::Json::lines(schema, style.decimals)),
+        Format::Csv => Box::new(Delimited::new(schema, Separated::by_commas())),
+        Format::Tsv => Box::new(Delimited::new(schema, Separated::by_tabs())),
+        Format::Json => Box::new(Json::array(schema, style.decimals)),
+        Format::Ndjson => Box::new(Json::lines(schema, style.decimals)),
         Format::Markdown => Box::new(markdown::Markdown::new(schema, style.clone())),
         Format::Arrow => Box::new(arrow::Arrow::new(schema)),
         Format::Parquet => Box::new(parquet::Parquet::new(schema)),
@@ -182,13 +157,13 @@ fn names_of_files_say_their_format() {
 
 /// A whole small result as text.
 #[cfg(test)]
-pub fn to_text(format: Format, batches: &[RecordBatch], style: &Style, limits: Limits) -> String {
+pub fn to_text(format: Format, batches: &[::arrow::array::RecordBatch], style: &Style, limits: Limits) -> String {
     String::from_utf8(to_bytes(format, batches, style, limits)).unwrap()
 }
 
 /// A whole small result.
 #[cfg(test)]
-pub fn to_bytes(format: Format, batches: &[RecordBatch], style: &Style, limits: Limits) -> Vec<u8> {
+pub fn to_bytes(format: Format, batches: &[::arrow::array::RecordBatch], style: &Style, limits: Limits) -> Vec<u8> {
     let schema = batches[0].schema();
     let mut renderer = renderer(format, &schema, style, limits);
     let mut out = Vec::new();

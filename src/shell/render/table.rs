@@ -8,10 +8,10 @@ use std::io::{self, Write};
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 
-use super::value::{Times, is_numeric, may_be_long, text};
 use super::vertical::{Records, VALUE_WIDTH};
 use super::width::{clipped, escaped, fitted, grouped, width};
 use super::{Renderer, Style};
+use crate::export::value::{Times, is_numeric, may_be_long, text};
 
 /// Rows measured for the widths of a grid without cap.
 const MEASURED_ROWS: usize = 1000;

@@ -8,7 +8,7 @@ use sqllogictest::ColumnType;
 
 use super::place::Places;
 use crate::error::{Error, Result};
-use crate::shell::render::value::{ISO, text};
+use crate::export::value::{ISO, text};
 
 /// DataFusion's letters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

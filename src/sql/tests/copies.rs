@@ -94,3 +94,88 @@ async fn cancelled_copy_leaves_nothing_beside() {
     assert_eq!(names(out.path()), ["x.csv"]);
     assert_eq!(std::fs::read_to_string(out.path().join("x.csv")).unwrap(), "precious");
 }
+
+/// As the shell writes it: nothing stands for two values, and nothing is lost.
+#[tokio::test]
+async fn copied_text_tells_values_apart() {
+    let (dir, _table) = three_snapshots();
+    let out = tempfile::tempdir().unwrap();
+    let session = session_of(&dir).await;
+    let values = "SELECT 1 AS i, '' AS s, CAST('Infinity' AS DOUBLE) AS f, 12345678901234567890.10 AS d, X'00ff' AS b
+        UNION ALL SELECT 2, NULL, CAST('NaN' AS DOUBLE), NULL, NULL
+        UNION ALL SELECT 9007199254740993, E'a,\"b\\\\\\t', 0.1, -0.10, NULL ORDER BY i";
+    let json = concat!(
+        "{\"i\":1,\"s\":\"\",\"f\":\"Infinity\",\"d\":\"12345678901234567890.10\",\"b\":\"00ff\"}\n",
+        "{\"i\":2,\"s\":null,\"f\":null,\"d\":null,\"b\":null}\n",
+        "{\"i\":9007199254740993,\"s\":\"a,\\\"b\\\\\\t\",\"f\":0.1,\"d\":\"-0.10\",\"b\":null}\n",
+    );
+    let header = "i,s,f,d,b\n";
+    let csv = "1,\"\",Infinity,12345678901234567890.10,00ff\n2,,NaN,,\n9007199254740993,\"a,\"\"b\\\t\",0.1,-0.10,\n";
+    let tsv = "i\ts\tf\td\tb\n1\t\tInfinity\t12345678901234567890.10\t00ff\n2\t\\N\tNaN\t\\N\t\\N\n9007199254740993\ta,\"b\\\\\\t\t0.1\t-0.10\t\\N\n";
+    let cases = [
+        ("x.csv", "", format!("{header}{csv}")),
+        ("x.CSV", "STORED AS CSV", format!("{header}{csv}")),
+        ("x.tsv", "", tsv.to_string()),
+        ("x.json", "", json.to_string()),
+        ("x.ndjson", "", json.to_string()),
+        ("x.jsonl", "", json.to_string()),
+        ("h.csv", "OPTIONS ('format.has_header' 'false')", csv.to_string()),
+        (
+            "n.csv",
+            "OPTIONS ('format.has_header' 'false', 'format.null_value' 'NaN', 'format.delimiter' '|')",
+            "1||Infinity|12345678901234567890.10|00ff\n2|NaN|\"NaN\"|NaN|NaN\n9007199254740993|\"a,\"\"b\\\t\"|0.1|-0.10|NaN\n".into(),
+        ),
+        (
+            "e.csv",
+            "OPTIONS ('format.has_header' 'false', 'format.double_quote' 'false')",
+            csv.replace("\"a,\"\"b\\\t\"", "\"a,\\\"b\\\\\t\""),
+        ),
+    ];
+    for (name, options, expected) in cases {
+        let target = out.path().join(name);
+        let sql = format!("COPY ({values}) TO '{}' {options}", target.display());
+        assert_eq!(rows(&session, &sql).await, ["3"], "{sql}");
+        assert_eq!(std::fs::read_to_string(&target).unwrap(), expected, "{sql}");
+    }
+    let empty = out.path().join("empty.csv");
+    rows(&session, &format!("COPY (SELECT id, v FROM t WHERE id < 0) TO '{}'", empty.display())).await;
+    assert_eq!(std::fs::read_to_string(empty).unwrap(), "id,v\n");
+}
+
+#[tokio::test]
+async fn copied_text_is_read_again() {
+    let (dir, _table) = three_snapshots();
+    let out = tempfile::tempdir().unwrap();
+    let session = session_of(&dir).await;
+    let expected = rows(&session, "SELECT id, v FROM t").await;
+    for (format, name) in [("CSV", "x.csv"), ("JSON", "x.json"), ("NDJSON", "x.ndjson")] {
+        let target = out.path().join(name).display().to_string();
+        rows(&session, &format!("COPY (SELECT id, v FROM t) TO '{target}'")).await;
+        rows(&session, &format!("CREATE EXTERNAL TABLE again_{format} STORED AS {format} LOCATION '{target}'")).await;
+        assert_eq!(rows(&session, &format!("SELECT id, v FROM again_{format}")).await, expected, "{format}");
+    }
+}
+
+/// An option that is not followed is refused, and no file is left.
+#[tokio::test]
+async fn copy_does_not_pass_over_an_option() {
+    let (dir, _table) = three_snapshots();
+    let out = tempfile::tempdir().unwrap();
+    let session = session_of(&dir).await;
+    for (name, option, value) in [
+        ("x.csv", "date_format", "%d.%m.%Y"),
+        ("x.csv", "timestamp_tz_format", "%s"),
+        ("x.csv", "quote_style", "Never"),
+        ("x.csv", "escape", "^"),
+        ("x.tsv", "delimiter", ";"),
+        ("x.tsv", "null_value", "NULL"),
+        ("x.json", "newline_delimited", "false"),
+    ] {
+        let target = out.path().join(name);
+        let sql = format!("COPY t TO '{}' OPTIONS ('format.{option}' '{value}')", target.display());
+        let error = ask(&session, &sql).await.expect_err(&sql);
+        assert_eq!(error.code(), "BadOption", "{error}");
+        assert!(error.message().contains(option) && error.context().iter().any(|(name, _)| *name == "line"), "{error}");
+        assert!(names(out.path()).is_empty(), "{sql}");
+    }
+}

@@ -372,16 +372,21 @@ mod tests {
         TimestampMicrosecondArray, TimestampMillisecondArray,
     };
 
-    use super::super::{Format, Limits, Style, to_text};
+    use super::super::{Delimited, Json, Separated, text_of};
     use super::*;
 
     fn one(array: ArrayRef) -> RecordBatch {
         RecordBatch::try_from_iter_with_nullable([("v", array, true)]).unwrap()
     }
 
-    fn lines(format: Format, array: ArrayRef) -> Vec<String> {
-        let text = to_text(format, &[one(array)], &Style::default(), Limits::NONE);
+    fn objects(array: ArrayRef, decimals: Decimals) -> Vec<String> {
+        let batch = one(array);
+        let text = text_of(Json::lines(&batch.schema(), decimals), &[batch]);
         text.lines().map(str::to_string).collect()
+    }
+
+    fn delimited(batch: RecordBatch, separated: Separated) -> String {
+        text_of(Delimited::new(&batch.schema(), separated), &[batch])
     }
 
     #[test]
@@ -415,7 +420,7 @@ mod tests {
             ),
         ];
         for (array, expected) in cases {
-            let found = lines(Format::Ndjson, array);
+            let found = objects(array, Decimals::String);
             let expected: Vec<String> = expected.iter().map(|v| format!("{{\"v\":{v}}}")).collect();
             assert_eq!(found, expected);
         }
@@ -424,18 +429,16 @@ mod tests {
     #[test]
     fn decimals_longer_than_their_type_keep_their_digits() {
         let array = Decimal128Array::from(vec![19_998, -19_998]).with_precision_and_scale(4, 2).unwrap();
-        assert_eq!(lines(Format::Csv, Arc::new(array)), ["v", "199.98", "-199.98"]);
+        assert_eq!(delimited(one(Arc::new(array)), Separated::by_commas()), "v\n199.98\n-199.98\n");
     }
 
     #[test]
     fn decimals_are_numbers_when_asked() {
         let array = Decimal128Array::from(vec![15_000_000_000, -1]).with_precision_and_scale(38, 10).unwrap();
-        let style = Style { decimals: Decimals::Number, ..Style::default() };
-        let text = to_text(Format::Ndjson, &[one(Arc::new(array))], &style, Limits::NONE);
-        assert_eq!(text, "{\"v\":1.5000000000}\n{\"v\":-0.0000000001}\n");
+        let found = objects(Arc::new(array), Decimals::Number);
+        assert_eq!(found, ["{\"v\":1.5000000000}", "{\"v\":-0.0000000001}"]);
         let thousands = Decimal128Array::from(vec![0, -5]).with_precision_and_scale(5, -3).unwrap();
-        let text = to_text(Format::Ndjson, &[one(Arc::new(thousands))], &style, Limits::NONE);
-        assert_eq!(text, "{\"v\":0}\n{\"v\":-5000}\n");
+        assert_eq!(objects(Arc::new(thousands), Decimals::Number), ["{\"v\":0}", "{\"v\":-5000}"]);
     }
 
     #[test]
@@ -444,10 +447,10 @@ mod tests {
         map.keys().append_value("k");
         map.values().append_null();
         map.append(true).unwrap();
-        assert_eq!(lines(Format::Ndjson, Arc::new(map.finish())), ["{\"v\":[[\"k\",null]]}"]);
+        assert_eq!(objects(Arc::new(map.finish()), Decimals::String), ["{\"v\":[[\"k\",null]]}"]);
         let inner: ArrayRef = Arc::new(Int64Array::from(vec![1]));
         let row = StructArray::try_from(vec![("a b", inner)]).unwrap();
-        assert_eq!(lines(Format::Csv, Arc::new(row)), ["v", "\"{\"\"a b\"\":1}\""]);
+        assert_eq!(delimited(one(Arc::new(row)), Separated::by_commas()), "v\n\"{\"\"a b\"\":1}\"\n");
     }
 
     #[test]
@@ -456,9 +459,9 @@ mod tests {
             Arc::new(StringArray::from(vec![None, Some(""), Some("a,b"), Some("q\"q"), Some("x\ny")]));
         let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(0..5));
         let batch = RecordBatch::try_from_iter_with_nullable([("n", names, true), ("i", ids, true)]).unwrap();
-        let csv = to_text(Format::Csv, std::slice::from_ref(&batch), &Style::default(), Limits::NONE);
+        let csv = delimited(batch.clone(), Separated::by_commas());
         assert_eq!(csv, "n,i\n,0\n\"\",1\n\"a,b\",2\n\"q\"\"q\",3\n\"x\ny\",4\n");
-        let tsv = to_text(Format::Tsv, &[batch], &Style::default(), Limits::NONE);
+        let tsv = delimited(batch, Separated::by_tabs());
         assert_eq!(tsv, "n\ti\n\\N\t0\n\t1\na,b\t2\nq\"q\t3\nx\\ny\t4\n");
     }
 
@@ -466,9 +469,10 @@ mod tests {
     fn json_array_is_one_document_and_keeps_doubled_names() {
         let a: ArrayRef = Arc::new(Int64Array::from(vec![1, 2]));
         let batch = RecordBatch::try_from_iter([("id", a.clone()), ("id", a.clone()), ("id_2", a)]).unwrap();
-        let text = to_text(Format::Json, std::slice::from_ref(&batch), &Style::default(), Limits::NONE);
+        let json = || Json::array(&batch.schema(), Decimals::String);
+        let text = text_of(json(), std::slice::from_ref(&batch));
         assert_eq!(text, "[\n{\"id\":1,\"id_3\":1,\"id_2\":1},\n{\"id\":2,\"id_3\":2,\"id_2\":2}\n]\n");
-        let empty = to_text(Format::Json, &[batch.slice(0, 0)], &Style::default(), Limits::NONE);
+        let empty = text_of(json(), &[batch.slice(0, 0)]);
         assert_eq!(empty, "[]\n");
     }
 
