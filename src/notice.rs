@@ -247,8 +247,22 @@ pub enum NoticeKind {
     },
     /// Maps are compared in the order of their entries.
     MapOrder,
+    /// A setting chooses what is read, beside the pins shown.
+    AlsoChosen {
+        /// As `SET` and `RESET` take it.
+        name: String,
+        /// Its value.
+        value: String,
+    },
     /// Metadata alone gave the answer.
     FromMetadata,
+    /// Metadata gave a part of the answer.
+    PartlyFromMetadata {
+        /// Data files that were not opened for it.
+        unopened: u64,
+        /// Data files of the answer.
+        files: u64,
+    },
     /// A system table tells of now, though its table is pinned.
     OfNow {
         /// The system table, `database.table$name`.
@@ -386,8 +400,17 @@ impl fmt::Display for NoticeKind {
                 "maps are grouped and compared by their entries in order here, so one map written in two orders counts as \
                  two; paimon_diff compares them as sets",
             ),
+            Self::AlsoChosen { name, value } => {
+                let (name, value) = (name.replace('\'', "''"), value.replace('\'', "''"));
+                write!(f, "SET '{name}' = '{value}' chooses too; RESET '{name}' ends that")
+            }
             Self::FromMetadata => f.write_str(
                 "answered from metadata, no data file was opened; SET lakepin.verify_files = true checks that they exist",
+            ),
+            Self::PartlyFromMetadata { unopened, files } => write!(
+                f,
+                "answered in part from metadata, {unopened} of {files} data files were not opened; SET \
+                 lakepin.verify_files = true checks that they exist"
             ),
             Self::OfNow { table, pinned: Some(id) } => write!(f, "{table} is of now, not of the pinned snapshot {id}"),
             Self::OfNow { table, pinned: None } => write!(f, "{table} is of now, not of the pinned state"),

@@ -218,6 +218,7 @@ fn encode_deferred(node: &DeferredExec) -> Result<Vec<u8>> {
         view: LakeView::Rows,
         zone: recipe.zone.zone(),
         stages: Stages::default(),
+        report: None,
     };
     pack(&Packed {
         kind: NodeKind::Deferred,

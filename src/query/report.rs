@@ -61,9 +61,11 @@ impl ScanLog {
         self.explain_files
     }
 
-    /// Adds a report.
-    pub fn push(&self, report: ScanReport) {
-        self.reports.lock().push(report);
+    /// Adds a report; where it stands among [`Self::reports`].
+    pub fn push(&self, report: ScanReport) -> usize {
+        let mut reports = self.reports.lock();
+        reports.push(report);
+        reports.len() - 1
     }
 
     /// The reports so far, in the order of planning.

@@ -127,11 +127,11 @@ impl LakeTable {
         columns: &[usize],
         filters: &[Expr],
         limit: Option<usize>,
-    ) -> Result<Arc<ScanPlan>> {
+    ) -> Result<Planned> {
         let started = Instant::now();
         let plan = self.plan_files(session, columns, filters, limit).await?;
-        self.report(&plan, started);
-        Ok(Arc::new(plan))
+        let report = self.report(&plan, started);
+        Ok(Planned { plan: Arc::new(plan), report })
     }
 
     async fn plan_files(
@@ -159,8 +159,9 @@ impl LakeTable {
         crate::scan::plan(&self.pin, &request, &self.env.scan).await.map_err(named)
     }
 
-    fn report(&self, plan: &ScanPlan, started: Instant) {
-        if let Some(log) = &self.log {
+    /// Reports a plan; where the report stands in the log.
+    fn report(&self, plan: &ScanPlan, started: Instant) -> Option<usize> {
+        self.log.as_ref().map(|log| {
             log.push(ScanReport {
                 pin: Arc::clone(&self.pin),
                 kind: plan.kind,
@@ -168,8 +169,8 @@ impl LakeTable {
                 notices: plan.notices.clone(),
                 decisions: Arc::new(plan.decisions.clone()),
                 planning: started.elapsed(),
-            });
-        }
+            })
+        })
     }
 
     /// The plan node of one scan.
@@ -195,20 +196,20 @@ impl LakeTable {
             None => (0..self.columns.len()).collect(),
         };
         let columns = self.schema_columns(&projection)?;
-        let mut plan = self.plan(session, &columns, &wanted, limit).await?;
-        let mut unkept = self.unkept(&wanted, &plan);
+        let mut planned = self.plan(session, &columns, &wanted, limit).await?;
+        let mut unkept = self.unkept(&wanted, &planned.plan);
         unkept.extend(alien);
         if !unkept.is_empty() && limit.is_some() {
-            plan = self.plan(session, &columns, &wanted, None).await?;
+            planned = self.plan(session, &columns, &wanted, None).await?;
         }
         let settings = LakepinOptions::of(session.config_options());
         if settings.verify_files {
-            verify_files(&plan).await?;
+            verify_files(&planned.plan).await?;
         }
         if unkept.is_empty() {
-            return self.read_node(session, &plan, &projection, limit);
+            return self.read_node(session, &planned, &projection, limit);
         }
-        self.filtered_node(session, &plan, &projection, &unkept, limit)
+        self.filtered_node(session, &planned, &projection, &unkept, limit)
     }
 
     /// The view's columns of a projection.
@@ -239,10 +240,11 @@ impl LakeTable {
     fn read_node(
         &self,
         session: &dyn Session,
-        plan: &Arc<ScanPlan>,
+        planned: &Planned,
         projection: &[usize],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
+        let plan = &planned.plan;
         let columns = self.read_columns(projection)?;
         for index in columns.iter().filter_map(|column| column.field()) {
             self.pin.check_column(index)?;
@@ -256,7 +258,10 @@ impl LakeTable {
         let mut parquet = session.table_options().parquet.clone();
         parquet.global = config.options().execution.parquet.clone();
         let layout = Layout {
-            summary: Arc::new(ScanSummary::new(plan, self.view, session_zone(config.options())?)),
+            summary: Arc::new(ScanSummary {
+                report: planned.report,
+                ..ScanSummary::new(plan, self.view, session_zone(config.options())?)
+            }),
             caches: Arc::clone(&self.env.read),
             columns: columns.into(),
             schema,
@@ -283,7 +288,7 @@ impl LakeTable {
     fn filtered_node(
         &self,
         session: &dyn Session,
-        plan: &Arc<ScanPlan>,
+        planned: &Planned,
         projection: &[usize],
         filters: &[Expr],
         limit: Option<usize>,
@@ -297,7 +302,7 @@ impl LakeTable {
                 }
             }
         }
-        let node = self.read_node(session, plan, &read, None)?;
+        let node = self.read_node(session, planned, &read, None)?;
         let schema = DFSchema::try_from(node.schema())?;
         let unqualified = filters.iter().map(|filter| unqualified(filter.clone()));
         let Some(predicate) = conjunction(unqualified) else { return Ok(node) };
@@ -308,6 +313,12 @@ impl LakeTable {
             .build()?;
         Ok(Arc::new(filter))
     }
+}
+
+/// The files of a scan, and where it was reported.
+struct Planned {
+    plan: Arc<ScanPlan>,
+    report: Option<usize>,
 }
 
 /// The filter over columns without their table's name.

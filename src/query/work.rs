@@ -9,7 +9,6 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::metrics::MetricsSet;
 
 use super::nodes::merge_source::FileRef;
-use super::nodes::read_exec::Item;
 use super::nodes::{DeferredExec, MergeSource, MetadataExec, ReadExec, ScanSummary};
 use super::yielding::multiplies;
 use crate::scan::PlannedFile;
@@ -19,9 +18,11 @@ use crate::scan::PlannedFile;
 pub struct Work {
     /// Data files to read.
     pub files: u64,
-    /// Bytes of them.
+    /// Data files whose rows metadata tells, so that they are not opened.
+    pub told_files: u64,
+    /// Bytes of those to read.
     pub file_bytes: u64,
-    /// Physical rows in them.
+    /// Physical rows in those.
     pub file_rows: u64,
     /// Files opened for their rows so far.
     pub files_read: u64,
@@ -47,24 +48,18 @@ impl Work {
         self.rows_read += metrics.output_rows().map_or(0, |rows| rows as u64);
         if let Some(node) = leaf.downcast_ref::<ReadExec>() {
             let before = self.files;
+            self.told_files += node.told_files().count() as u64;
             for item in node.partitions().iter().flatten().filter(|item| !node.is_told(item)) {
-                match item {
-                    Item::Section(handle) => handle.section.files().for_each(|file| self.add_file(file)),
-                    // all parts of a section read of the same files: the first stands for them
-                    Item::Part { section, part } if part.number == 0 => {
-                        section.section.files().for_each(|file| self.add_file(file));
-                    }
-                    Item::Part { .. } => {}
-                    Item::File { section, run, file } => {
-                        let found = section.section.runs.get(*run).and_then(|files| files.get(*file));
-                        found.into_iter().for_each(|file| self.add_file(file));
-                    }
-                }
+                item.files().for_each(|file| self.add_file(file));
             }
             // files opened for their keys are opened again for their rows
             let opened = sum(&metrics, "files_read").saturating_sub(sum(&metrics, "key_files_read"));
             self.files_read += opened.min(self.files - before);
             self.merging += Duration::from_nanos(sum(&metrics, "select_time"));
+            return;
+        }
+        if let Some(node) = leaf.downcast_ref::<MetadataExec>() {
+            self.told_files += node.summary().stages.kept_files;
             return;
         }
         if let Some(node) = leaf.downcast_ref::<DeferredExec>() {
@@ -142,10 +137,24 @@ pub fn scan_works(plan: &Arc<dyn ExecutionPlan>) -> Vec<(Arc<ScanSummary>, Work)
     found
 }
 
-/// Whether a plan has a scan of ours, and its rows are known without opening a data file.
-pub fn reads_no_file(plan: &Arc<dyn ExecutionPlan>) -> bool {
-    let works = scan_works(plan);
-    !works.is_empty() && works.iter().all(|(_, work)| work.files == 0)
+/// The data files whose rows metadata tells: for each scan that was reported, where, and their bare names, or None for all
+/// it keeps.
+pub fn told_files(plan: &Arc<dyn ExecutionPlan>) -> Vec<(usize, Option<Vec<String>>)> {
+    let mut told = Vec::new();
+    for_nodes(plan, &mut |node| {
+        if let Some(node) = node.downcast_ref::<ReadExec>()
+            && let Some(report) = node.summary().report
+        {
+            let names = node.told_files().map(|file| file.entry.file.file_name.clone()).collect();
+            told.push((report, Some(names)));
+        }
+        if let Some(node) = node.downcast_ref::<MetadataExec>()
+            && let Some(report) = node.summary().report
+        {
+            told.push((report, None));
+        }
+    });
+    told
 }
 
 /// Our files under DataFusion's own source.

@@ -260,6 +260,8 @@ pub enum FileRead {
     Dropped(Stage),
     /// In a section of this class.
     In(SectionClass),
+    /// Not opened: metadata tells its rows.
+    Told,
 }
 
 /// What became of one file and why.

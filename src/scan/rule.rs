@@ -48,6 +48,8 @@ pub enum Rule {
     NoRowNeeded,
     /// Nothing asked for it.
     NotNeeded,
+    /// Not opened, though its rows count: metadata tells all that the query asks of them.
+    Told,
     /// Read: changes are, as written.
     Changes,
     /// Read: append tables are, as written.
@@ -96,6 +98,7 @@ impl fmt::Display for Rule {
                 "the query needs no row of this table: its conditions exclude each other, or it asks for no row",
             ),
             Self::NotNeeded => f.write_str("not needed"),
+            Self::Told => f.write_str("metadata tells all that the query asks of its rows"),
             Self::Changes => f.write_str("changes are read as written"),
             Self::Append => f.write_str("append tables are read as written"),
             Self::Alone => f.write_str("no other file has its keys, no row deletes"),

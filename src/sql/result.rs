@@ -9,7 +9,7 @@ use datafusion::execution::SendableRecordBatchStream;
 
 use super::statement::Used;
 use crate::error::Error;
-use crate::notice::Notice;
+use crate::notice::{Notice, NoticeKind};
 use crate::recon::retention::{Hold, Reason};
 use crate::scan::Rule;
 
@@ -163,6 +163,11 @@ impl SessionChoice {
             Some(table) => format!("paimon.{table}.{}", self.option),
             None => format!("paimon.{}", self.option),
         }
+    }
+
+    /// That it chooses beside pins.
+    pub fn notice(&self) -> Notice {
+        NoticeKind::AlsoChosen { name: self.name(), value: self.value.clone() }.into()
     }
 }
 

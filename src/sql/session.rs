@@ -4,6 +4,7 @@ mod commands;
 mod lookups;
 mod own_names;
 mod pins;
+mod planning;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,43 +18,41 @@ use datafusion::execution::config::SessionConfig as EngineConfig;
 use datafusion::execution::context::SessionContext;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::{SessionState, SessionStateBuilder, TaskContext};
-use datafusion::logical_expr::{DdlStatement, LogicalPlan, SetVariable, Statement as PlanStatement};
+use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::execute_stream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::sql::parser::Statement as DfStatement;
-use datafusion::sql::sqlparser::ast::{Expr as SqlExpr, Set, Statement as SqlStatement, TableFactor};
+use datafusion::sql::sqlparser::ast::TableFactor;
 use datafusion::sql::sqlparser::tokenizer::TokenWithSpan;
 use futures::{StreamExt, TryStreamExt, stream};
 
 use super::aggregates;
 use super::aside::{finishing, written_aside};
 use super::catalog::LakeCatalog;
-use super::constant::text;
 use super::deep_stack::{DeepStack, Levels, nesting};
 use super::depth;
 use super::limits;
 use super::map_order;
 use super::parameters::bind;
 use super::prepared::Step;
-use super::refused::{Written, check_copy};
+use super::refused::Written;
 use super::result::{PinLine, Readings, Scanned, StatementKind, StatementResult, Timing};
 use super::settings::Settings;
-use super::statement::{Catalogue, Key, Statement, zone_of};
-use super::statements::{self, Command, describe, pin, refuse};
+use super::statement::{Statement, zone_of};
+use super::statements::{self, Command, pin};
 use super::system_tables;
+use super::text_files;
 use super::tokens::{self, StatementText};
-use super::travel;
-use super::view::SqlView;
 use super::warehouse::Warehouse;
-use super::writes;
 use crate::error::{Error, Result};
 use crate::notice::{Notice, NoticeKind};
-use crate::query::work::{Work, reads_no_file, scan_works};
+use crate::query::work::{Work, scan_works};
 use crate::query::{LakepinOptions, ScanLog, ScanReport, yielding};
 use crate::scan::{ScanKind, ScanProgress};
 use crate::snapshot::SessionZone;
 use crate::snapshot::nearest::known_names;
+
+use self::planning::Planned;
 
 /// How a session starts.
 #[derive(Debug, Clone)]
@@ -162,6 +161,7 @@ impl Session {
             .with_default_features()
             .build();
         aggregates::register(&mut state)?;
+        text_files::register(&mut state)?;
         let context = SessionContext::new_with_state(state);
         let catalog = warehouse.attach(&context, &config.catalog)?;
         *catalog.settings().parameters.write() = config.parameters;
@@ -368,127 +368,6 @@ impl Session {
         }
     }
 
-    /// Plans a statement of DataFusion's; what is no query is carried out.
-    async fn plan(&self, run: &Run, statement: DfStatement) -> Result<Planned> {
-        refuse::check(&statement, |name| self.is_local(name), |name| self.is_view(name))?;
-        check_copy(&statement, &run.state, &self.warehouse)?;
-        let mut statement = statement;
-        let mut view = None;
-        if let DfStatement::Statement(inner) = &mut statement {
-            match inner.as_mut() {
-                SqlStatement::CreateView(create) => {
-                    if let Some((database, name)) = self.in_warehouse(&create.name) {
-                        self.check_home(&database).await?;
-                        self.check_free(run, &database, &name, create.or_replace, create.if_not_exists).await?;
-                        if create.if_not_exists && self.settings().local(&database, &name).is_some() {
-                            return Ok(Planned::Done("CREATE VIEW".to_string()));
-                        }
-                        create.if_not_exists = false;
-                        let rest = run.view.clone().unwrap_or_else(|| format!("AS {}", create.query));
-                        let text = describe::view_statement(&database, &name, &rest);
-                        view = Some((database, name, text));
-                        let (catalog, current) = {
-                            let state = self.context.state_ref();
-                            let state = state.read();
-                            let options = &state.config_options().catalog;
-                            (options.default_catalog.clone(), options.default_schema.clone())
-                        };
-                        travel::qualify(&mut create.query, &catalog, &current);
-                    }
-                }
-                SqlStatement::Set(Set::SetTimeZone { value, .. }) => {
-                    return self.set_time_zone(value).await;
-                }
-                // DataFusion has no word for it; ours always live in the session only
-                SqlStatement::CreateTable(create) => {
-                    create.temporary = false;
-                    if let Some((database, _)) = self.in_warehouse(&create.name) {
-                        self.check_home(&database).await?;
-                    }
-                }
-                _ => {}
-            }
-        }
-        if let DfStatement::CreateExternalTable(create) = &statement
-            && let Some((database, _)) = self.in_warehouse(&create.name)
-        {
-            self.check_home(&database).await?;
-        }
-        let original = view.as_ref().map(|_| statement.clone());
-        let asked = Catalogued::of(&run.state, &statement);
-        if asked.is_some() {
-            for (database, error) in self.catalog.refresh().await? {
-                run.statement.database_left_out(database, &error);
-            }
-        }
-        let word = done_word(&statement);
-        let plan = run.statement.plan(&run.state, statement).await?;
-        writes::check(&plan, &self.warehouse)?;
-        match asked {
-            Some(Catalogued::Relations) => {
-                let catalogue = run.statement.look_at_all(self.catalog.names()).await;
-                run.statement.show(catalogue);
-            }
-            Some(Catalogued::Named(names)) => run.statement.show(Catalogue::Named(names)),
-            Some(Catalogued::Names) | None => {}
-        }
-        if let (Some((database, name, text)), Some(create)) = (view, original) {
-            let LogicalPlan::Ddl(DdlStatement::CreateView(planned)) = &plan else {
-                return Err(Error::internal("a view was planned as something else"));
-            };
-            let view = SqlView {
-                create,
-                catalog: self.context.state_ref().read().config_options().catalog.default_catalog.clone(),
-                database: self.database(),
-                schema: Arc::clone(planned.input.schema().inner()),
-                text,
-                nesting: run.nesting,
-            };
-            self.settings().put_local(&database, &name, Arc::new(view));
-            return Ok(Planned::Done(word));
-        }
-        match plan {
-            LogicalPlan::Ddl(_) | LogicalPlan::Statement(_) => {
-                let before = self.context.state_ref().read().config_options().execution.time_zone.clone();
-                let mut plan = plan;
-                if let LogicalPlan::Ddl(DdlStatement::CreateMemoryTable(create)) = &mut plan {
-                    // with the rules of this statement: the session that carries it out has fewer
-                    create.input = Arc::new(run.state.optimize(&create.input)?);
-                    let physical = run.state.create_physical_plan(&create.input).await?;
-                    limits::check(&Work::of(&physical), run.state.config_options())?;
-                }
-                self.context.execute_logical_plan(plan).await?;
-                // a zone nobody knows would fail every later statement
-                if let Err(error) = self.zone() {
-                    self.context.state_ref().write().config_mut().options_mut().execution.time_zone = before;
-                    return Err(error);
-                }
-                Ok(Planned::Done(word))
-            }
-            plan => {
-                refuse::no_columns(&plan)?;
-                Ok(Planned::Query(plan))
-            }
-        }
-    }
-
-    async fn set_time_zone(&self, value: &SqlExpr) -> Result<Planned> {
-        let name = match value {
-            SqlExpr::Identifier(name) if name.value.eq_ignore_ascii_case("default") => "UTC".to_string(),
-            SqlExpr::Identifier(name) => name.value.clone(),
-            other => text(other).map(str::to_string).ok_or_else(|| {
-                Error::invalid(format!("{other} is no time zone"))
-                    .with_code("UnknownTimeZone")
-                    .with_hint("write SET TIME ZONE '+08:00' or SET TIME ZONE 'Asia/Shanghai'")
-            })?,
-        };
-        let value = SessionZone::parse(&name)?.name();
-        let variable = "datafusion.execution.time_zone".to_string();
-        let set = LogicalPlan::Statement(PlanStatement::SetVariable(SetVariable { variable, value }));
-        self.context.execute_logical_plan(set).await?;
-        Ok(Planned::Done("SET".to_string()))
-    }
-
     /// The rows of a plan, computed on `stack`.
     async fn query(&self, run: &Run, plan: LogicalPlan, stack: DeepStack) -> Result<StatementResult> {
         let plan = &plan;
@@ -509,8 +388,8 @@ impl Session {
         let stream = stack.rows(stream);
         let reports = run.statement.log().reports();
         let manifests = reports.iter().map(|report| report.planning).sum();
-        if reports.iter().any(|report| report.stages.kept_files > 0) && reads_no_file(&physical) {
-            run.statement.notice(NoticeKind::FromMetadata);
+        if let Some(notice) = told(&physical) {
+            run.statement.notice(notice);
         }
         Ok(StatementResult {
             kind: StatementKind::Rows,
@@ -590,11 +469,6 @@ impl Run {
     }
 }
 
-enum Planned {
-    Query(LogicalPlan),
-    Done(String),
-}
-
 fn one(sql: &str) -> Result<Vec<TokenWithSpan>> {
     let mut all = tokens::statements(tokens::tokenize(sql)?);
     match (all.pop(), all.is_empty()) {
@@ -635,40 +509,6 @@ async fn check_database(warehouse: &Warehouse, database: &str) -> Result<()> {
         .with_hint(known_names("databases", database, all.iter().map(String::as_str))))
 }
 
-/// What a statement asks `information_schema` for.
-enum Catalogued {
-    /// Nothing that opens a table.
-    Names,
-    /// Every relation there is.
-    Relations,
-    /// These (`SHOW COLUMNS`).
-    Named(Vec<Key>),
-}
-
-impl Catalogued {
-    fn of(state: &SessionState, statement: &DfStatement) -> Option<Self> {
-        let catalog = &state.config_options().catalog;
-        let references = state.resolve_table_references(statement).ok()?.into_iter();
-        let all: Vec<_> =
-            references.map(|one| one.resolve(&catalog.default_catalog, &catalog.default_schema)).collect();
-        let asked = || all.iter().filter(|one| one.schema.as_ref() == "information_schema");
-        asked().next()?;
-        match statement {
-            DfStatement::Statement(inner) if matches!(inner.as_ref(), SqlStatement::ShowColumns { .. }) => {
-                let named = all.iter().filter(|one| one.schema.as_ref() != "information_schema");
-                Some(Self::Named(named.map(|one| (one.schema.to_string(), one.table.to_string())).collect()))
-            }
-            DfStatement::Statement(inner) if matches!(inner.as_ref(), SqlStatement::ShowVariable { .. }) => {
-                Some(Self::Names)
-            }
-            _ if asked().any(|one| matches!(one.table.as_ref(), "tables" | "views" | "columns")) => {
-                Some(Self::Relations)
-            }
-            _ => Some(Self::Names),
-        }
-    }
-}
-
 /// What the scans behind a plan read. Scans that metadata answered read no file.
 fn scanned(plan: &Arc<dyn ExecutionPlan>, reports: &[ScanReport]) -> Option<Scanned> {
     let scans = scan_works(plan);
@@ -689,18 +529,14 @@ fn scanned(plan: &Arc<dyn ExecutionPlan>, reports: &[ScanReport]) -> Option<Scan
     (!reports.is_empty()).then_some(all)
 }
 
-/// What a statement without rows answers.
-fn done_word(statement: &DfStatement) -> String {
-    let text = match statement {
-        DfStatement::CreateExternalTable(_) => return "CREATE EXTERNAL TABLE".to_string(),
-        DfStatement::Reset(_) => return "RESET".to_string(),
-        other => other.to_string(),
-    };
-    let words: Vec<&str> = text.split_whitespace().collect();
-    match words.as_slice() {
-        ["CREATE", "OR", "REPLACE", what, ..] => format!("CREATE {what}"),
-        [first @ ("CREATE" | "DROP"), second, ..] => format!("{first} {second}"),
-        [first, ..] => (*first).to_string(),
-        [] => String::new(),
+/// What is to be said of an answer that metadata gave, or a part of it.
+fn told(plan: &Arc<dyn ExecutionPlan>) -> Option<NoticeKind> {
+    let works = scan_works(plan);
+    let sum = |count: fn(&Work) -> u64| works.iter().map(|(_, work)| count(work)).sum::<u64>();
+    let (told, read) = (sum(|work| work.told_files), sum(|work| work.files));
+    match (told, read) {
+        (0, _) => None,
+        (_, 0) => Some(NoticeKind::FromMetadata),
+        _ => Some(NoticeKind::PartlyFromMetadata { unopened: told, files: told + read }),
     }
 }

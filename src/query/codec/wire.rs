@@ -255,7 +255,13 @@ pub fn unpack(bytes: &[u8], stores: &[Arc<Storage>]) -> Result<Packed> {
     let schema = schema_of(&pin, view, &columns)?;
     Ok(Packed {
         kind: header.kind,
-        summary: Arc::new(ScanSummary { pin, view, zone: Zone::parse(&header.zone)?, stages: header.stages }),
+        summary: Arc::new(ScanSummary {
+            pin,
+            view,
+            zone: Zone::parse(&header.zone)?,
+            stages: header.stages,
+            report: None,
+        }),
         columns,
         schema,
         fetch: header.fetch,

@@ -31,7 +31,7 @@ use crate::query::view::kinds_as_text;
 use crate::read::{
     ReadCaches, ReadColumn, ReadContext, ReadOptions, SectionHandle, SectionPart, file, is_told, part, section,
 };
-use crate::scan::ScanKind;
+use crate::scan::{PlannedFile, ScanKind};
 use crate::snapshot::Pin;
 
 /// One piece of work: rows that one partition of the node gives out.
@@ -63,6 +63,18 @@ impl Item {
         match self {
             Self::Section(section) | Self::Part { section, .. } | Self::File { section, .. } => section,
         }
+    }
+
+    /// The files it reads; all parts of a section read of the same files, and the first stands for them.
+    pub fn files(&self) -> impl Iterator<Item = &Arc<PlannedFile>> {
+        let (one, all) = match self {
+            Self::Section(section) => (None, Some(section)),
+            Self::Part { section, part } => (None, Some(section).filter(|_| part.number == 0)),
+            Self::File { section, run, file } => {
+                (section.section.runs.get(*run).and_then(|files| files.get(*file)), None)
+            }
+        };
+        one.into_iter().chain(all.into_iter().flat_map(|section| section.section.files()))
     }
 }
 
@@ -149,6 +161,11 @@ impl ReadExec {
         is_told(&self.summary.pin, kind, keep_deletes, &self.columns, item.section().section.class)
     }
 
+    /// The files whose rows are known without opening them.
+    pub fn told_files(&self) -> impl Iterator<Item = &Arc<PlannedFile>> {
+        self.partitions.iter().flatten().filter(|item| self.is_told(item)).flat_map(Item::files)
+    }
+
     /// Row counts the statistics stand on.
     pub fn facts(&self) -> &Arc<UnitFacts> {
         &self.facts
@@ -183,6 +200,10 @@ impl DisplayAs for ReadExec {
                 let parts = self.partitions.iter().flatten().filter(|item| matches!(item, Item::Part { .. })).count();
                 if parts > 0 {
                     write!(f, ", parts={parts}")?;
+                }
+                let told = self.told_files().count();
+                if told > 0 {
+                    write!(f, ", files_from_metadata={told}")?;
                 }
                 if let Some(fetch) = self.fetch {
                     write!(f, ", fetch={fetch}")?;

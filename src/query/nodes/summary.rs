@@ -21,12 +21,14 @@ pub struct ScanSummary {
     pub zone: Zone,
     /// Counts.
     pub stages: Stages,
+    /// Where the scan stands among the reports of its statement, when it has one and was planned here.
+    pub report: Option<usize>,
 }
 
 impl ScanSummary {
     /// The summary of a plan.
     pub fn new(plan: &ScanPlan, view: LakeView, zone: Zone) -> Self {
-        Self { pin: Arc::clone(&plan.pin), view, zone, stages: plan.stages }
+        Self { pin: Arc::clone(&plan.pin), view, zone, stages: plan.stages, report: None }
     }
 
     /// What a node shows of it in a tree: a line each for table, pin and counts.

@@ -8,9 +8,9 @@ use futures::future::{FutureExt, LocalBoxFuture};
 use super::listings::literal;
 use super::{Argument, Call, Command, Task, usage};
 use crate::error::Result;
+use crate::notice::Notice;
 use crate::shell::execute::{Answer, Show};
 use crate::shell::language::{Language, Text, both, hold, note, told};
-use crate::shell::render::width::escaped;
 use crate::shell::state::Shell;
 use crate::sql::{Hold, ShownPins};
 
@@ -153,31 +153,17 @@ fn pins(shell: &mut Shell, _: Call) -> LocalBoxFuture<'_, Result<()>> {
         let (choices, language) = (shell.session.session_choices(), shell.settings.language);
         // names of columns alone tell a reader nothing, but a program that there is no row
         if !shell.session.session_pins().is_empty() || shell.settings.format.is_data() {
-            show_pins(shell).await?;
-        } else if choices.is_empty() {
-            shell.say(&[told!(
+            return show_pins(shell).await;
+        }
+        if choices.is_empty() {
+            return shell.say(&[told!(
                 language,
                 "no table is pinned: each is read at its latest snapshot",
                 "没有固定：各表都读最新快照"
-            )])?;
+            )]);
         }
-        if shell.settings.json_meta {
-            return Ok(());
-        }
-        let lines: Vec<String> = choices
-            .iter()
-            .map(|choice| {
-                let (name, value) = (choice.name(), escaped(&choice.value));
-                told!(
-                    language,
-                    "SET '{name}' = '{value}' chooses too; RESET '{name}' ends that",
-                    "SET '{name}' = '{value}' 也在起作用；RESET '{name}' 取消",
-                    name = name,
-                    value = value
-                )
-            })
-            .collect();
-        shell.say(&lines)
+        let notices: Vec<Notice> = choices.iter().map(|choice| choice.notice()).collect();
+        shell.say(&shell.notes(&[], &notices))
     }
     .boxed_local()
 }
@@ -201,7 +187,8 @@ async fn show_pins(shell: &mut Shell) -> Result<()> {
         _ => Arc::clone(column),
     });
     let rows = RecordBatch::try_new(Arc::clone(&schema), columns.collect())?;
-    shell.present(Answer::of_batches(schema, vec![rows])?, Show::LISTING).await
+    let notices = shell.session.session_choices().iter().map(|choice| choice.notice()).collect();
+    shell.present(Answer { notices, ..Answer::of_batches(schema, vec![rows])? }, Show::LISTING).await
 }
 
 fn unpin(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {

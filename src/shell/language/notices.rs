@@ -80,6 +80,13 @@ fn chinese(kind: &NoticeKind) -> String {
         NoticeKind::MapOrder => {
             "这里按键值对的先后分组和比较 MAP，同一个 MAP 若写成两种顺序会算作两个；paimon_diff 按集合比较".to_string()
         }
+        NoticeKind::AlsoChosen { name, value } => {
+            let (name, value) = (name.replace('\'', "''"), value.replace('\'', "''"));
+            format!("SET '{name}' = '{value}' 也在起作用；RESET '{name}' 取消")
+        }
+        NoticeKind::PartlyFromMetadata { unopened, files } => format!(
+            "结果部分来自元数据，{files} 个数据文件中有 {unopened} 个没有打开；SET lakepin.verify_files = true 会检查文件是否存在"
+        ),
         NoticeKind::FromMetadata => {
             "结果来自元数据，没有打开数据文件；SET lakepin.verify_files = true 会检查文件是否存在".to_string()
         }

@@ -45,6 +45,9 @@ impl Session {
             Command::Unpin(target) => return self.unpin(&run, target).await,
             Command::ShowPins => {
                 let held: Vec<_> = self.settings().pins.read().values().cloned().collect();
+                for choice in self.session_choices() {
+                    run.statement.notice(choice.notice());
+                }
                 pin::show(&held, run.statement.zone(), now_millis()).await?.rows
             }
             Command::ShowDatabases { like } => show::databases(&self.databases().await?, like.as_deref())?,
@@ -125,14 +128,16 @@ impl Session {
         };
         let planned = async {
             let optimized = run.state.optimize(&plan)?;
-            run.state.query_planner().create_physical_plan(&optimized, &run.state).await?;
+            let physical = run.state.query_planner().create_physical_plan(&optimized, &run.state).await?;
             // a scan that was folded away reports nothing, and an empty answer would not tell why
             for table in explain_files::unread(&plan, &optimized)? {
                 if let Some(table) = table.downcast_ref::<LakeTable>() {
                     table.report_unread(&run.state).await?;
                 }
             }
-            Ok::<_, Error>(run.statement.log().reports())
+            let mut reports = run.statement.log().reports();
+            explain_files::tell(&mut reports, &physical);
+            Ok::<_, Error>(reports)
         };
         let reports = DeepStack::of(run.statement.nesting_of_views()).wait(planned).await?;
         let batch = explain_files::rows(&reports, run.statement.zone())?;

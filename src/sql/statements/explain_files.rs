@@ -8,11 +8,13 @@ use datafusion::catalog::TableProvider;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::datasource::source_as_provider;
 use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_plan::ExecutionPlan;
 
 use crate::error::{Error, Result};
 use crate::query::ScanReport;
+use crate::query::work::told_files;
 use crate::recon::accounting::partition_text;
-use crate::scan::FileRead;
+use crate::scan::{FileRead, Rule};
 use crate::snapshot::{Pin, SessionZone};
 use crate::spec::text::datum_text_in;
 use crate::spec::{DataType, Datum, Zone};
@@ -78,11 +80,25 @@ pub(crate) fn rows(reports: &[ScanReport], zone: &SessionZone) -> Result<RecordB
                 match decision.read {
                     FileRead::Dropped(_) => Cell::Null,
                     FileRead::In(class) => Cell::text(class.as_str()),
+                    FileRead::Told => Cell::text("metadata"),
                 },
             ]);
         }
     }
     cells::batch(&schema(), &rows)
+}
+
+/// Says of files that `plan` does not open, because metadata tells their rows, that it is so.
+pub(crate) fn tell(reports: &mut [ScanReport], plan: &Arc<dyn ExecutionPlan>) {
+    for (report, names) in told_files(plan) {
+        let Some(report) = reports.get_mut(report) else { continue };
+        let told = |file: &String| names.as_ref().is_none_or(|names| names.contains(file));
+        let decisions = Arc::make_mut(&mut report.decisions);
+        for decision in decisions.iter_mut().filter(|decision| decision.kept && told(&decision.file)) {
+            decision.read = FileRead::Told;
+            decision.rule = Rule::Told;
+        }
+    }
 }
 
 /// The tables of a query that its optimized plan no longer reads, each once.

@@ -39,6 +39,42 @@ async fn a_scan_of_partition_columns_reads_no_file_and_says_so() {
     assert_eq!((is_told(&result), result.scanned.unwrap().files), (false, 4));
 }
 
+/// Where keys meet, files are read to count them; where none do, their entries tell.
+#[tokio::test]
+async fn an_answer_in_part_from_metadata_says_so_and_which_files_it_leaves() {
+    let dir = tempfile::tempdir().unwrap();
+    let spec = TableSpec::new(&[("p", "STRING NOT NULL"), ("id", "INT NOT NULL"), ("v", "INT")])
+        .partitioned_by(&["p"])
+        .primary_key(&["p", "id"])
+        .option("bucket", "1");
+    let mut table = TableBuilder::create(dir.path(), "pay", "t", &spec).unwrap();
+    let old = |p| FileSpec::rows(&[json!({"p": p, "id": 1, "v": 1})]).level(5);
+    table.commit().kind(CommitKind::Compact).file(old("a")).file(old("b")).publish().unwrap();
+    table.append(&[json!({"p": "b", "id": 1, "v": 2}), json!({"p": "b", "id": 2, "v": 2})]).unwrap();
+    let session = session_of(&dir).await;
+    let result = session.run_one("SELECT count(*) FROM t").await.unwrap();
+    let notice = "answered in part from metadata, 1 of 3 data files were not opened";
+    assert!(result.notices.iter().any(|told| told.starts_with(notice)), "{:?}", result.notices);
+    assert_eq!(result.scanned.unwrap().files, 2);
+    let plan = rows(&session, "EXPLAIN SELECT count(*) FROM t").await.join("\n");
+    assert!(plan.contains("files_from_metadata=1"), "{plan}");
+    let told = |files: &[String]| files.iter().filter(|file| file.ends_with(",metadata")).count();
+    for (sql, expected) in [
+        ("SELECT count(*) FROM t", 1),
+        ("SELECT count(*) FROM t WHERE p = 'a'", 1),
+        ("SELECT sum(v) FROM t", 0),
+        ("SELECT count(*) FROM t UNION ALL SELECT sum(v) FROM t", 1),
+    ] {
+        let files = rows(&session, &format!("EXPLAIN FILES {sql}")).await;
+        assert_eq!(told(&files), expected, "{sql}: {files:#?}");
+        assert!(
+            files.iter().filter(|file| file.ends_with(",metadata")).all(|file| file.contains(",true,metadata tells"))
+        );
+        let result = session.run_one(sql).await.unwrap();
+        assert_eq!(result.notices.iter().any(|told| told.contains("from metadata")), expected > 0, "{sql}");
+    }
+}
+
 #[tokio::test]
 async fn a_limit_on_files_does_not_count_those_that_are_not_opened() {
     let dir = partitioned();

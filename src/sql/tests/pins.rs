@@ -81,6 +81,18 @@ async fn pins_tell_who_holds_them_and_what_became_of_them() {
 }
 
 #[tokio::test]
+async fn shown_pins_tell_what_settings_choose_beside_them() {
+    let (dir, _table) = three_snapshots();
+    let session = session_of(&dir).await;
+    rows(&session, "PIN TABLE t AT (VERSION => 2)").await;
+    assert!(session.run_one("SHOW PINS").await.unwrap().notices.is_empty());
+    rows(&session, "SET 'paimon.scan.snapshot-id' = '3'").await;
+    rows(&session, "SET 'paimon.file-index.read.enabled' = 'false'").await;
+    let told: Vec<String> = session.run_one("SHOW PINS").await.unwrap().notices.iter().map(Notice::to_string).collect();
+    assert_eq!(told, ["SET 'paimon.scan.snapshot-id' = '3' chooses too; RESET 'paimon.scan.snapshot-id' ends that"]);
+}
+
+#[tokio::test]
 async fn live_tables_mark_the_pinned_row_and_only_under_a_pin() {
     let (dir, table) = three_snapshots();
     table.tag("eod", 2).unwrap();
