@@ -94,11 +94,12 @@ const VALUE_TYPES: &[&str] = &[
     "MAP<STRING, INT>",
 ];
 
-/// A type out of `types` that the reference writes in a format.
+/// A type out of `types` that the reference writes in a format, and reads back as it was written: of a sum with more
+/// digits than its type it reads NULL in Avro, where all digits stand in the file, and the digits in Parquet.
 fn written_in(format: &str, types: &[&'static str], random: &mut Random) -> &'static str {
     loop {
         let data_type = random.pick(types);
-        if !(format == "avro" && data_type == "TIME(0)") {
+        if !(format == "avro" && ["TIME(0)", "DECIMAL(4, 2)"].contains(&data_type)) {
             return data_type;
         }
     }
