@@ -21,6 +21,7 @@ use datafusion::physical_plan::placeholder_row::PlaceholderRowExec;
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::{ExecutionPlan, replace_children_if_necessary};
 
+use super::barriers::Barriers;
 use super::by_name::{Rule, guarded};
 use super::nodes::MetadataExec;
 use super::work::scans;
@@ -32,15 +33,15 @@ const NAME: &str = "lakepin_answered_from_metadata";
 #[derive(Debug)]
 struct AnsweredFromMetadata;
 
-/// The physical optimizer rules of a session that reads our tables: the one that answers from metadata in front, and
-/// guards around those of DataFusion that take a column for another of its name, each in its place. None: they are
+/// The physical optimizer rules of a session that reads our tables: the one that answers from metadata and the one that
+/// forgets constants in front, and guards around those of DataFusion that take a column for another of its name, each in its place. None: they are
 /// there.
 pub fn with_answers(rules: &[Rule]) -> Option<Vec<Rule>> {
     if rules.iter().any(|rule| rule.name() == NAME) {
         return None;
     }
-    let ours: Rule = Arc::new(AnsweredFromMetadata);
-    Some([ours].into_iter().chain(rules.iter().map(guarded)).collect())
+    let ours: [Rule; 2] = [Arc::new(AnsweredFromMetadata), Arc::new(Barriers)];
+    Some(ours.into_iter().chain(rules.iter().map(guarded)).collect())
 }
 
 impl PhysicalOptimizerRule for AnsweredFromMetadata {

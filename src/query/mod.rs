@@ -28,6 +28,7 @@
 
 mod answered;
 pub(crate) mod arithmetic;
+mod barriers;
 mod budget;
 mod by_name;
 #[cfg(feature = "codec")]

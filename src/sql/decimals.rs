@@ -5,11 +5,14 @@
 //!
 //! Here a literal gets the fewest digits that tell it from all values of the columns beside it: beyond them it is the
 //! first number that none of them can be, and between two of them a number between the two. Where 38 digits do not do,
-//! both sides have 76.
+//! both sides have 76. So they do beside a text column, whose numbers may have any digits.
 
-use arrow::datatypes::{DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType, i256};
+use arrow::datatypes::{DECIMAL128_MAX_PRECISION, DECIMAL128_MAX_SCALE, DECIMAL256_MAX_PRECISION, DataType, i256};
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{Expr, cast, lit};
+
+/// What holds all digits of a decimal, and of a text up to 38 behind the point.
+pub(super) const WIDEST: DataType = DataType::Decimal256(DECIMAL256_MAX_PRECISION, DECIMAL128_MAX_SCALE);
 
 /// Prepares operands that are compared with each other; whether one was changed.
 pub(super) fn exact(operands: Vec<&mut Expr>, types: &[Option<DataType>]) -> bool {
@@ -25,7 +28,7 @@ pub(super) fn exact(operands: Vec<&mut Expr>, types: &[Option<DataType>]) -> boo
                 None => quoted = true,
             },
             (None, Some(found)) => {
-                let Some(digits) = Digits::of(found) else { return false };
+                let Some(digits) = Digits::of(found).or_else(|| Digits::of_text(found)) else { return false };
                 columns = columns.both(digits);
             }
         }
@@ -33,10 +36,16 @@ pub(super) fn exact(operands: Vec<&mut Expr>, types: &[Option<DataType>]) -> boo
     if !quoted && columns.both(declared).count() <= i16::from(DECIMAL128_MAX_PRECISION) {
         return false;
     }
-    let has_columns = numbers.iter().zip(types).any(|(number, found)| number.is_none() && found.is_some());
+    let is_column = |(number, found): (&Option<Number>, &Option<DataType>)| {
+        number.is_none() && found.as_ref().is_some_and(|found| *found != DataType::Null)
+    };
+    let has_columns = numbers.iter().zip(types).any(is_column);
+    // the first is compared with each other one, so a literal there may meet a literal
+    let literals_meet = matches!(numbers.as_slice(), [Some(_), others @ ..] if others.iter().any(Option::is_some));
+    let from_columns = has_columns && !literals_meet;
     let told: Vec<Option<Number>> = numbers
         .into_iter()
-        .map(|number| number.map(|number| if has_columns { number.told_from(columns) } else { number.shortest() }))
+        .map(|number| number.map(|number| if from_columns { number.told_from(columns) } else { number.shortest() }))
         .collect();
     let needed = told.iter().flatten().fold(columns, |needed, number| needed.both(number.digits()));
     if needed.count() > i16::from(DECIMAL256_MAX_PRECISION) {
@@ -87,6 +96,12 @@ impl Digits {
             _ => return None,
         };
         Some(Self { whole, behind: 0 })
+    }
+
+    /// Of all numbers of a text column that [`WIDEST`] holds.
+    fn of_text(data_type: &DataType) -> Option<Self> {
+        let half = i16::from(DECIMAL128_MAX_SCALE);
+        data_type.is_string().then_some(Self { whole: half, behind: half })
     }
 
     fn both(self, other: Self) -> Self {

@@ -199,7 +199,15 @@ fn apart(expr: Expr) -> DfResult<Transformed<Expr>> {
             None => others.push(item),
         }
     }
-    if !has_null && others.is_empty() {
+    // sets tell the two zeros apart, though they are equal
+    let zeros = literals.iter().filter_map(literal).filter_map(other_zero).collect::<Vec<_>>();
+    let before = literals.len();
+    for zero in zeros {
+        if !literals.iter().any(|item| literal(item).as_ref() == Some(&zero)) {
+            literals.push(lit(zero));
+        }
+    }
+    if !has_null && others.is_empty() && literals.len() == before {
         return Ok(Transformed::no(Expr::InList(InList { expr: operand, list: literals, negated })));
     }
     let op = if negated { Operator::NotEq } else { Operator::Eq };
@@ -257,6 +265,15 @@ impl Listed {
             Some((one_zero(value), item.clone()))
         });
         Some(Self { operand: operand.clone(), values: values.collect::<Option<_>>()?, negated })
+    }
+}
+
+/// -0.0 for 0.0, and the other way round.
+fn other_zero(value: ScalarValue) -> Option<ScalarValue> {
+    match value {
+        ScalarValue::Float32(Some(value)) if value == 0.0 => Some(ScalarValue::Float32(Some(-value))),
+        ScalarValue::Float64(Some(value)) if value == 0.0 => Some(ScalarValue::Float64(Some(-value))),
+        _ => None,
     }
 }
 

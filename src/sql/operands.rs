@@ -18,15 +18,18 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType, Decimal128Type, Decimal256Type, DecimalType, TimeUnit};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::common::{DFSchema, ScalarValue};
+use datafusion::common::{Column, DFSchema, ScalarValue};
 use datafusion::error::Result as DfResult;
 use datafusion::logical_expr::expr::{Between, BinaryExpr, InList, InSubquery, SetComparison};
 use datafusion::logical_expr::expr_rewriter::{NamePreserver, coerce_plan_expr_for_schema};
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan, Operator, Subquery, Union, cast, lit};
+use datafusion::logical_expr::{
+    Cast, Expr, ExprSchemable, LogicalPlan, Operator, Projection, Subquery, Union, cast, lit,
+};
 use datafusion::optimizer::AnalyzerRule;
+use datafusion::optimizer::analyzer::type_coercion::coerce_union_schema;
 
-use super::decimals;
+use super::decimals::{self, WIDEST};
 use super::map_keys::to_key_type;
 use super::row_values::by_columns;
 use super::times::{is_beyond_nanos, is_of_micros};
@@ -46,7 +49,10 @@ impl AnalyzerRule for LosslessOperands {
     }
 
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> DfResult<LogicalPlan> {
+        // a CASE, a function or a UNION may have another type now, and so may all that stands above it
+        let mut retyped = false;
         let plan = plan.transform_up_with_subqueries(|node| {
+            let node = if retyped { node.recompute_schema()? } else { node };
             let names = NamePreserver::new(&node);
             let mut schema = merge_schema(&node.inputs());
             if let LogicalPlan::TableScan(scan) = &node {
@@ -59,12 +65,16 @@ impl AnalyzerRule for LosslessOperands {
                 Ok(lossless.update_data(|expr| name.restore(expr)))
             })?;
             let node = node.transform_data(|node| inputs(node, &schema))?;
-            // a CASE may have another type now
+            retyped |= node.transformed;
             if node.transformed { node.map_data(LogicalPlan::recompute_schema) } else { Ok(node) }
         })?;
         Ok(plan.data)
     }
 }
+
+/// Functions that bring their arguments to one type, and from which argument on; others take each as it is.
+const OF_ONE_TYPE: [(&str, usize); 7] =
+    [("coalesce", 0), ("greatest", 0), ("least", 0), ("make_array", 0), ("nullif", 0), ("nvl", 0), ("nvl2", 1)];
 
 fn lossless(expr: Expr, schema: &DFSchema) -> DfResult<Transformed<Expr>> {
     let mut expr = expr;
@@ -84,7 +94,10 @@ fn lossless(expr: Expr, schema: &DFSchema) -> DfResult<Transformed<Expr>> {
             changed | together(results.chain(case.else_expr.iter_mut().map(AsMut::as_mut)).collect(), false, schema)
         }
         Expr::ScalarFunction(function) => {
-            to_key_type(function, schema) | together(function.args.iter_mut().collect(), false, schema)
+            let first = OF_ONE_TYPE.iter().find(|(name, _)| *name == function.name()).map(|(_, first)| *first);
+            let keys = to_key_type(function, schema);
+            let of_one_type = function.args.iter_mut().skip(first.unwrap_or(usize::MAX));
+            keys | together(of_one_type.collect(), false, schema)
         }
         Expr::InSubquery(InSubquery { expr, subquery, .. })
         | Expr::SetComparison(SetComparison { expr, subquery, .. }) => beside_rows(expr, subquery, schema)?,
@@ -113,6 +126,12 @@ fn beside_rows(value: &mut Expr, rows: &mut Subquery, schema: &DFSchema) -> DfRe
         }
         return Ok(changed);
     }
+    if found.is_decimal() && column.is_string() {
+        let Some(plan) = brought(&rows.subquery, &[(0, WIDEST)])? else { return Ok(false) };
+        rows.subquery = plan;
+        *value = cast(std::mem::take(value), WIDEST);
+        return Ok(true);
+    }
     let changed = found.is_decimal() && column.is_floating();
     if changed {
         *value = cast(std::mem::take(value), DataType::Float64);
@@ -120,13 +139,18 @@ fn beside_rows(value: &mut Expr, rows: &mut Subquery, schema: &DFSchema) -> DfRe
     Ok(changed)
 }
 
-/// A plan with decimals among these columns as doubles and times in another unit; None when there are none.
+/// A plan with decimals among these columns as doubles, texts as decimals and times in another unit; None when there are
+/// none.
 fn brought(plan: &Arc<LogicalPlan>, columns: &[(usize, DataType)]) -> DfResult<Option<Arc<LogicalPlan>>> {
     let mut fields: Vec<_> = plan.schema().iter().map(|(table, field)| (table.cloned(), Arc::clone(field))).collect();
     let mut changed = false;
     for (column, wanted) in columns {
         let Some((_, field)) = fields.get_mut(*column) else { continue };
-        let from = if is_time(wanted) { is_time(field.data_type()) } else { field.data_type().is_decimal() };
+        let from = match wanted {
+            DataType::Float64 => field.data_type().is_decimal() || *field.data_type() == DataType::UInt64,
+            DataType::Decimal256(..) => field.data_type().is_string(),
+            _ => is_time(field.data_type()),
+        };
         if from && field.data_type() != wanted {
             *field = Arc::new(field.as_ref().clone().with_data_type(wanted.clone()));
             changed = true;
@@ -159,21 +183,46 @@ fn inputs(node: LogicalPlan, schema: &DFSchema) -> DfResult<Transformed<LogicalP
                 mixed.then_some(FINEST_TIME).or(float).map(|wanted| (column, wanted))
             };
             let wanted: Vec<_> = (0..union.schema.fields().len()).filter_map(wanted).collect();
-            let mut changed = false;
             for input in &mut union.inputs {
                 if let Some(plan) = brought(input, &wanted)? {
                     *input = plan;
-                    changed = true;
                 }
             }
-            if !changed {
-                return Ok(Transformed::no(LogicalPlan::Union(union)));
-            }
-            // coercion starts from the types of the union itself
-            Ok(Transformed::yes(LogicalPlan::Union(Union::try_new_with_loose_types(union.inputs)?)))
+            of_one_schema(union)
         }
         node => Ok(Transformed::no(node)),
     }
+}
+
+/// A UNION whose inputs have the names and types of its columns. Left to DataFusion, what stands above is judged by the
+/// types of the first input, and a column that another input calls by the name of one before it is ambiguous.
+fn of_one_schema(union: Union) -> DfResult<Transformed<LogicalPlan>> {
+    // what cannot be brought together is for the engine to refuse
+    let Ok(schema) = coerce_union_schema(&union.inputs) else { return Ok(Transformed::no(LogicalPlan::Union(union))) };
+    let same = |input: &LogicalPlan| {
+        let pairs = input.schema().fields().iter().zip(schema.fields());
+        pairs.clone().all(|(own, wanted)| own.name() == wanted.name() && own.data_type() == wanted.data_type())
+    };
+    let types = |schema: &DFSchema| schema.fields().iter().map(|field| field.data_type().clone()).collect::<Vec<_>>();
+    let mut changed = types(&union.schema) != types(&schema);
+    let mut inputs = Vec::new();
+    for input in union.inputs {
+        if same(&input) {
+            inputs.push(input);
+            continue;
+        }
+        changed = true;
+        let columns = input.schema().iter().zip(schema.fields()).map(|((table, field), wanted)| {
+            let column = Expr::Column(Column::from((table, field)));
+            let typed =
+                if field.data_type() == wanted.data_type() { column } else { cast(column, wanted.data_type().clone()) };
+            typed.alias(wanted.name())
+        });
+        let columns = columns.collect();
+        inputs.push(Arc::new(LogicalPlan::Projection(Projection::try_new(columns, input)?)));
+    }
+    let union = LogicalPlan::Union(Union { inputs, schema: Arc::new(schema) });
+    Ok(if changed { Transformed::yes(union) } else { Transformed::no(union) })
 }
 
 /// Whether an operator compares values, NULL included.
@@ -197,6 +246,8 @@ fn together(operands: Vec<&mut Expr>, compared: bool, schema: &DFSchema) -> bool
     }
     let far = zone.is_some() && operands.iter().any(|operand| written_time(operand).is_some_and(is_beyond_nanos));
     let beside_times = |found: &DataType| *found != FINEST_TIME && (is_time(found) || compared && found.is_string());
+    // to bring both to one integer DataFusion takes a decimal, and that to a double's side
+    let mixed_signs = floats && types.contains(&Some(DataType::UInt64));
     let mut of_times = types.iter().flatten().filter(|found| is_time(found));
     let text = compared && types.iter().flatten().any(DataType::is_string);
     let times = of_times.next().is_some_and(|first| text || of_times.any(|other| other != first));
@@ -205,7 +256,7 @@ fn together(operands: Vec<&mut Expr>, compared: bool, schema: &DFSchema) -> bool
         let Some(found) = found else { continue };
         let written = || written_time(operand).filter(|text| is_of_micros(text));
         let wanted = match zone {
-            _ if floats && found.is_decimal() => DataType::Float64,
+            _ if floats && found.is_decimal() || mixed_signs && found.is_integer() => DataType::Float64,
             _ if times && beside_times(found) => FINEST_TIME,
             _ if booleans && is_truth(operand) => DataType::Boolean,
             Some(zone) if matches!(found, DataType::Date32 | DataType::Date64) => in_micros(zone),

@@ -34,7 +34,8 @@ type Rule = Arc<dyn AnalyzerRule + Send + Sync>;
 
 /// The rules that plans over a warehouse need; `statement` is None in sessions that are not ours.
 pub(crate) fn rules(statement: Option<Arc<Statement>>) -> [Rule; 4] {
-    [Arc::new(OnePin { statement }), Arc::new(ExactTimestamps), Arc::new(NullsInLists), Arc::new(MergedColumns)]
+    let merged = MergedColumns { placed: statement.is_some() };
+    [Arc::new(OnePin { statement }), Arc::new(ExactTimestamps), Arc::new(NullsInLists), Arc::new(merged)]
 }
 
 /// Whether a rule is one of [`rules`].

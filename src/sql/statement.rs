@@ -27,6 +27,7 @@ use super::identifiers;
 use super::place::{self, Place};
 use super::planner::ShownNames;
 use super::settings::Settings;
+use super::statements::refuse;
 use super::text_numbers;
 use super::travel::{self, Reference, References};
 use super::warehouse::Warehouse;
@@ -225,6 +226,7 @@ impl Statement {
     /// Plans a parsed statement. `state` must come from [`Statement::state`].
     pub(crate) async fn plan(self: &Arc<Self>, state: &SessionState, statement: DfStatement) -> Result<LogicalPlan> {
         let mut statement = statement;
+        refuse::counted_sets(&mut statement)?;
         from_first::fix(&mut statement);
         let found = travel::rename(&mut statement, state, &self.zone, &self.scans)?;
         for (renamed, reference) in &found {

@@ -9,6 +9,7 @@ mod copies;
 mod damage;
 mod decimals;
 mod deep;
+mod engine;
 mod global;
 mod hints;
 mod joined;

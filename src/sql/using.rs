@@ -3,7 +3,8 @@
 //! Its value is the left side's, or the right side's where the left has none. DataFusion has no such column: it takes an
 //! unqualified `x` for the left side's, and lets `*` stand for the side whose name comes first in the alphabet. Both are
 //! NULL in rows that come from the other side alone. Plans that would show such a value are refused, with what to write
-//! instead; a plan does not tell whether `a.x` or `x` was written, so the first is refused too.
+//! instead; a plan does not tell whether `a.x` or `x` was written, so the first is refused too. What `*` stands for has no
+//! place in the text, where places are known.
 
 use std::collections::HashSet;
 
@@ -18,7 +19,10 @@ use crate::error::Error;
 
 /// See the module.
 #[derive(Debug)]
-pub(crate) struct MergedColumns;
+pub(crate) struct MergedColumns {
+    /// Whether columns know where they are written.
+    pub(crate) placed: bool,
+}
 
 impl AnalyzerRule for MergedColumns {
     fn name(&self) -> &str {
@@ -32,9 +36,9 @@ impl AnalyzerRule for MergedColumns {
             match node {
                 LogicalPlan::Join(join) if is_outer_using(join) => joins.push(join.clone()),
                 LogicalPlan::Projection(projection) => {
-                    if let Some(join) = joined_rows(&projection.input) {
-                        wildcards.push((projection.expr.clone(), join.clone()));
-                    }
+                    let mut joins = Vec::new();
+                    joined_rows(&projection.input, &mut joins);
+                    wildcards.extend(joins.into_iter().map(|join| (projection.expr.clone(), join.clone())));
                 }
                 _ => {}
             }
@@ -54,7 +58,7 @@ impl AnalyzerRule for MergedColumns {
         }
         for (shown, join) in &wildcards {
             for (left, right) in keys(join) {
-                if shows_right_only(shown, join, &left, &right) {
+                if self.shows_right_only(shown, join, &left, &right) {
                     return Err(refused(join, &left, &right).into());
                 }
             }
@@ -67,16 +71,18 @@ fn is_outer_using(join: &Join) -> bool {
     join.join_constraint == JoinConstraint::Using && matches!(join.join_type, JoinType::Right | JoinType::Full)
 }
 
-/// The LEFT JOIN … USING whose rows a node takes as they are.
-fn joined_rows(input: &LogicalPlan) -> Option<&Join> {
+/// The LEFT JOINs … USING whose rows a node takes as they are, or beside others.
+fn joined_rows<'a>(input: &'a LogicalPlan, found: &mut Vec<&'a Join>) {
     match input {
-        LogicalPlan::Filter(filter) => joined_rows(&filter.input),
-        LogicalPlan::Join(join)
-            if join.join_constraint == JoinConstraint::Using && join.join_type == JoinType::Left =>
-        {
-            Some(join)
+        LogicalPlan::Filter(filter) => joined_rows(&filter.input, found),
+        LogicalPlan::Join(join) => {
+            if join.join_constraint == JoinConstraint::Using && join.join_type == JoinType::Left {
+                found.push(join);
+            }
+            joined_rows(&join.left, found);
+            joined_rows(&join.right, found);
         }
-        _ => None,
+        _ => {}
     }
 }
 
@@ -114,16 +120,30 @@ fn columns_above(plan: &LogicalPlan, join: &Join) -> DfResult<HashSet<Column>> {
     Ok(columns)
 }
 
-/// Whether these are all columns of a join but the left one of a key: what `*` is where the right side's name comes first.
-fn shows_right_only(shown: &[Expr], join: &Join, left: &Column, right: &Column) -> bool {
-    if left.flat_name() < right.flat_name() {
-        return false;
+impl MergedColumns {
+    /// Whether these are columns of `*` over a join, among them the right one of a key and not the left one: what `*` is
+    /// where the right side's name comes first.
+    fn shows_right_only(&self, shown: &[Expr], join: &Join, left: &Column, right: &Column) -> bool {
+        if left.flat_name() < right.flat_name() {
+            return false;
+        }
+        let written = |column: &&Column| self.placed && column.spans().first().is_some();
+        let shown: HashSet<&Column> =
+            shown.iter().filter_map(|expr| expr.try_as_col()).filter(|column| !written(column)).collect();
+        if shown.contains(left) || !shown.contains(right) {
+            return false;
+        }
+        let left_keys: Vec<Column> = keys(join).into_iter().map(|(left, _)| left).collect();
+        let mut others =
+            join.left.schema().columns().into_iter().filter(|column| !left_keys.contains(column)).peekable();
+        let none = others.peek().is_none();
+        // some are left out of `* EXCEPT (…)`
+        none || if self.placed {
+            others.any(|one| shown.contains(&one))
+        } else {
+            others.all(|one| shown.contains(&one))
+        }
     }
-    let shown: HashSet<&Column> = shown.iter().filter_map(|expr| expr.try_as_col()).collect();
-    let left_keys: Vec<Column> = keys(join).into_iter().map(|(left, _)| left).collect();
-    let others = join.schema.columns();
-    !shown.contains(left)
-        && others.iter().filter(|column| !left_keys.contains(column)).all(|column| shown.contains(column))
 }
 
 fn refused(join: &Join, left: &Column, right: &Column) -> Error {

@@ -6,7 +6,7 @@ use datafusion::sql::parser::{CopyToSource, Statement as DfStatement};
 use datafusion::sql::sqlparser::ast::{VisitMut, VisitorMut};
 
 /// Visits the queries and expressions of a statement, also of one that is explained or copied.
-pub(super) fn walk<V: VisitorMut>(statement: &mut DfStatement, visitor: &mut V) -> ControlFlow<V::Break> {
+pub(crate) fn walk<V: VisitorMut>(statement: &mut DfStatement, visitor: &mut V) -> ControlFlow<V::Break> {
     match statement {
         DfStatement::Statement(statement) => statement.visit(visitor),
         DfStatement::Explain(explain) => walk(&mut explain.statement, visitor),

@@ -46,6 +46,12 @@ fn of_statement(code: &str) -> Option<&'static str> {
         "UnknownFormat" => {
             "COPY 不会写这种格式：文件名以 .csv、.tsv、.json、.ndjson、.parquet 或 .arrow 结尾，或用 STORED AS 写明格式"
         }
+        "SnapshotsLost" => {
+            "LATEST 提示文件还在，快照文件却都没有了：恢复 snapshot 目录；若表确实没有快照，删除该提示文件"
+        }
+        "CountedSets" => {
+            "不带 ALL 的 EXCEPT、INTERSECT 比较去重后的行；要比较次数，请两边都按全部列 GROUP BY 再 count(*)，或用 paimon_diff 按主键比较"
+        }
         "UnknownTarget" => "COPY 只能写到本机的文件：换一个本地路径",
         "Timeout" => "超时已取消：用 --timeout 或 \\timeout 放宽，或减少读取量",
         "ResourcesExhausted" => "内存不够：用 --memory 放宽，或加过滤条件",

@@ -14,11 +14,7 @@ pub fn notice(notice: &Notice, language: Language) -> String {
 fn chinese(kind: &NoticeKind) -> String {
     match kind {
         NoticeKind::StaleHint { table, hinted, newest } => {
-            let instead = match newest {
-                Some(newest) => format!("已改为列目录，读最新的快照 {newest}"),
-                None => "也没有别的快照，按空表读取".to_string(),
-            };
-            format!("{table} 的 LATEST 提示文件指向快照 {hinted}，但该快照不存在；{instead}")
+            format!("{table} 的 LATEST 提示文件指向快照 {hinted}，但该快照不存在；已改为列目录，读最新的快照 {newest}")
         }
         NoticeKind::BranchByOption { branch } => format!("表选项 branch 指向分支 '{branch}'，读的是这个分支"),
         NoticeKind::TagOfThatNumber { id, held } => {
@@ -54,6 +50,9 @@ fn chinese(kind: &NoticeKind) -> String {
         NoticeKind::StrayVectors { table, file, more } => {
             let others = if *more > 0 { format!(" 等 {} 个文件", more + 1) } else { String::new() };
             format!("{table}：有删除向量指向不存在的文件（{file}{others}）；若是文件名损坏，已删除的行会被读出")
+        }
+        NoticeKind::EmptyIndexManifest { table, file } => {
+            format!("{table}：索引清单 {file} 没有列出任何删除向量；若文件被截断，已删除的行会被读出")
         }
         NoticeKind::UntypedVectors { table, file } => {
             format!("{table}：索引文件 {file} 列有删除向量，但类型不是 DELETION_VECTORS，不起作用")
@@ -148,7 +147,7 @@ mod tests {
         let told = NoticeKind::VectorsNotApplied { table: table(), rows: 3, exact: true, files: 2 }.into();
         let zh = "pay.t：deletion-vectors.enabled 现为 false，删除向量不起作用，已删除的行会被读出（2 个文件、3 行）";
         assert_eq!(notice(&told, Language::Zh), zh);
-        let told = NoticeKind::StaleHint { table: table(), hinted: 9, newest: Some(5) }.into();
+        let told = NoticeKind::StaleHint { table: table(), hinted: 9, newest: 5 }.into();
         let zh = "pay.t 的 LATEST 提示文件指向快照 9，但该快照不存在；已改为列目录，读最新的快照 5";
         assert_eq!(notice(&told, Language::Zh), zh);
         let told = NoticeKind::ExpiresSoon { table: table(), snapshot: 3, about: None }.into();

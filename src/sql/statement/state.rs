@@ -11,16 +11,24 @@ use crate::sql::catalog::StatementCatalogs;
 use crate::sql::chains::with_shallow_chains;
 use crate::sql::checked::{CheckedArithmetic, SignedDifferences};
 use crate::sql::doubles::DoubleLiterals;
+use crate::sql::null_keys::with_own_keys;
 use crate::sql::operands::LosslessOperands;
 use crate::sql::plain;
+use crate::sql::plain_truth::PlainTruth;
 use crate::sql::planner::TravelPlanner;
 use crate::sql::text_files;
 use crate::sql::times::TimeTypes;
 use crate::sql::zoned::{LocalTimes, WrittenTimes};
 
 /// Rules of statements of ours, beside [`plain::rules`].
-const OWN_RULES: [&str; 5] =
-    [LosslessOperands::NAME, WrittenTimes::NAME, LocalTimes::NAME, CheckedArithmetic::NAME, SignedDifferences::NAME];
+const OWN_RULES: [&str; 6] = [
+    PlainTruth::NAME,
+    LosslessOperands::NAME,
+    WrittenTimes::NAME,
+    LocalTimes::NAME,
+    CheckedArithmetic::NAME,
+    SignedDifferences::NAME,
+];
 
 impl Statement {
     /// The session's state with this statement's catalog and our rules of the language.
@@ -41,6 +49,7 @@ impl Statement {
         rules.extend(plain::rules(Some(Arc::clone(self))));
         rules.push(Arc::new(CheckedArithmetic));
         // before types are coerced
+        rules.insert(0, Arc::new(PlainTruth));
         rules.insert(0, Arc::new(LosslessOperands));
         rules.insert(0, Arc::new(SignedDifferences));
         rules.insert(0, Arc::new(WrittenTimes));
@@ -55,7 +64,7 @@ impl Statement {
             .with_relation_planners(planners)
             .with_catalog_list(Arc::new(catalogs))
             .with_analyzer_rules(rules)
-            .with_optimizer_rules(with_shallow_chains(self.base.optimizers()))
+            .with_optimizer_rules(with_own_keys(with_shallow_chains(self.base.optimizers())))
             .build();
         // there is no registry that would refuse
         let registered = aggregates::register(&mut state).and_then(|()| text_files::register(&mut state));
@@ -64,6 +73,8 @@ impl Statement {
         parser.parse_float_as_decimal = true;
         parser.enable_ident_normalization = true;
         parser.collect_spans = true;
+        // it takes each NaN for a group of its own, and none for the greatest; where one is all it shows, it panics
+        state.config_mut().options_mut().optimizer.enable_topk_aggregation = false;
         state
     }
 }

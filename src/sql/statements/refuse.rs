@@ -1,12 +1,16 @@
 //! What cannot be done yet, said by name: Lakepin reads only.
 
+use std::ops::ControlFlow;
+
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::sql::parser::Statement as DfStatement;
 use datafusion::sql::sqlparser::ast::{
-    FromTable, ObjectName, ObjectType, Statement as SqlStatement, TableFactor, TableObject,
+    FromTable, ObjectName, ObjectType, Query, SetExpr, SetOperator, SetQuantifier, Statement as SqlStatement,
+    TableFactor, TableObject, VisitorMut,
 };
 
 use crate::error::{Error, Result};
+use crate::sql::walk::walk;
 
 fn writing(what: &str) -> Error {
     Error::unsupported(format!("{what} would write to the warehouse, and writing comes later"))
@@ -22,6 +26,42 @@ pub(crate) fn no_columns(plan: &LogicalPlan) -> Result<()> {
     Err(Error::invalid("the query selects no column")
         .with_code("Syntax")
         .with_hint("name columns behind SELECT, or write SELECT *"))
+}
+
+/// Refuses EXCEPT ALL and INTERSECT ALL: DataFusion looks for each row on the other side, but does not count how often it
+/// is there.
+pub(crate) fn counted_sets(statement: &mut DfStatement) -> Result<()> {
+    match walk(statement, &mut CountedSets) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(op) => Err(Error::unsupported(format!(
+            "{op} ALL is not computed: it would have to count how often each row is there"
+        ))
+        .with_code("CountedSets")
+        .with_hint(format!(
+            "{op} without ALL compares distinct rows; to compare counts, GROUP BY all columns with count(*) on both \
+                     sides; paimon_diff compares two states of a table by its key"
+        ))),
+    }
+}
+
+struct CountedSets;
+
+impl VisitorMut for CountedSets {
+    type Break = SetOperator;
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<SetOperator> {
+        let mut rest = vec![query.body.as_ref()];
+        while let Some(at) = rest.pop() {
+            if let SetExpr::SetOperation { op, set_quantifier, left, right } = at {
+                let counted = matches!(set_quantifier, SetQuantifier::All | SetQuantifier::AllByName);
+                if counted && *op != SetOperator::Union {
+                    return ControlFlow::Break(*op);
+                }
+                rest.extend([left.as_ref(), right.as_ref()]);
+            }
+        }
+        ControlFlow::Continue(())
+    }
 }
 
 /// Refuses what would write. `is_local` tells names of this session's own tables and views, `is_view` its views.

@@ -1,0 +1,78 @@
+//! Columns of one value that DataFusion goes on taking for such where they are not any more.
+//!
+//! Of `SELECT 1 AS found, id FROM t` it knows that `found` is 1 in every row, and leaves such a column out of an order or
+//! a grouping. Above an outer join the column is NULL where a row found none, above a UNION it is the literal of another
+//! branch, and among grouping sets it is NULL for those that do not have it: rows came in the wrong order, a LIMIT gave
+//! other rows, and groups came twice. A [`BarrierExec`] forgets what is known there.
+
+use std::sync::Arc;
+
+use datafusion::common::JoinType;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::error::Result as DfResult;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::aggregates::AggregateExec;
+use datafusion::physical_plan::joins::{HashJoinExec, NestedLoopJoinExec, SortMergeJoinExec};
+use datafusion::physical_plan::union::UnionExec;
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, replace_children_if_necessary};
+
+use super::nodes::BarrierExec;
+
+/// See the module. Runs before orders and groupings are chosen.
+#[derive(Debug)]
+pub(super) struct Barriers;
+
+impl PhysicalOptimizerRule for Barriers {
+    fn optimize(&self, plan: Arc<dyn ExecutionPlan>, _config: &ConfigOptions) -> DfResult<Arc<dyn ExecutionPlan>> {
+        plan.transform_up(|node| {
+            if let Some(aggregate) = node.downcast_ref::<AggregateExec>() {
+                let input = aggregate.input();
+                if aggregate.group_expr().is_single() || !has_constants(input) {
+                    return Ok(Transformed::no(node));
+                }
+                let input: Arc<dyn ExecutionPlan> = Arc::new(BarrierExec::new(Arc::clone(input)));
+                return Ok(Transformed::yes(replace_children_if_necessary(node, vec![input])?));
+            }
+            if mixes_constants(&node) {
+                return Ok(Transformed::yes(Arc::new(BarrierExec::new(node))));
+            }
+            Ok(Transformed::no(node))
+        })
+        .data()
+    }
+
+    fn name(&self) -> &str {
+        "lakepin_barriers"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}
+
+/// Whether a column that has one value below a node may have others above it.
+fn mixes_constants(node: &Arc<dyn ExecutionPlan>) -> bool {
+    if let Some(union) = node.downcast_ref::<UnionExec>() {
+        return union.inputs().iter().any(has_constants);
+    }
+    let (left, right, join_type) = if let Some(join) = node.downcast_ref::<HashJoinExec>() {
+        (join.left(), join.right(), *join.join_type())
+    } else if let Some(join) = node.downcast_ref::<NestedLoopJoinExec>() {
+        (join.left(), join.right(), *join.join_type())
+    } else if let Some(join) = node.downcast_ref::<SortMergeJoinExec>() {
+        (join.left(), join.right(), join.join_type())
+    } else {
+        return false;
+    };
+    match join_type {
+        JoinType::Left => has_constants(right),
+        JoinType::Right => has_constants(left),
+        JoinType::Full => has_constants(left) || has_constants(right),
+        _ => false,
+    }
+}
+
+fn has_constants(node: &Arc<dyn ExecutionPlan>) -> bool {
+    !node.equivalence_properties().constants().is_empty()
+}

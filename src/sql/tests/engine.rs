@@ -1,0 +1,188 @@
+//! Answers that the engine underneath gets wrong by itself, and that are right here.
+
+use super::*;
+
+async fn all_right(session: &Session, cases: &[(&str, &[&str])]) {
+    for (sql, expected) in cases {
+        let result = session.run_one(sql).await.unwrap_or_else(|e| panic!("{sql}: {e:?}"));
+        let batches: Vec<RecordBatch> = result.stream.try_collect().await.unwrap_or_else(|e| panic!("{sql}: {e:?}"));
+        let rows: Vec<String> = texts(&batches).into_iter().map(|row| row.join(",")).collect();
+        assert_eq!(rows, *expected, "{sql}");
+    }
+}
+
+/// In the order they come in.
+#[tokio::test]
+async fn what_is_constant_below_is_not_so_above() {
+    let (dir, _table) = three_snapshots();
+    let session = session_of(&dir).await;
+    let cube = "SELECT count(*) FROM (SELECT k, v, count(*) AS c FROM
+        (SELECT value % 2 AS k, value % 15000 AS v FROM generate_series(1, 600000)) t WHERE k = 1 GROUP BY CUBE(k, v)) q";
+    all_right(
+        &session,
+        &[
+            (
+                "SELECT r.k, l.g FROM (VALUES (1), (2), (3)) r(k) LEFT JOIN (SELECT 1 AS g, x FROM (VALUES (2)) v(x)) l
+                 ON l.x = r.k ORDER BY l.g, r.k",
+                &["2,1", "1,NULL", "3,NULL"],
+            ),
+            (
+                "SELECT r.k, l.g FROM (SELECT 1 AS g, x FROM (VALUES (2)) v(x)) l FULL JOIN (VALUES (1), (2), (3)) r(k)
+                 ON l.x = r.k ORDER BY l.g DESC NULLS LAST, r.k LIMIT 2",
+                &["2,1", "1,NULL"],
+            ),
+            (
+                "SELECT g, v FROM (SELECT 1 AS g, value AS v FROM generate_series(1, 20000)
+                 UNION ALL SELECT 0 AS g, value + 50 AS v FROM generate_series(1, 20000)) t ORDER BY g, v LIMIT 2",
+                &["0,51", "0,52"],
+            ),
+            (cube, &["15002"]),
+        ],
+    )
+    .await;
+    rows(&session, "SET datafusion.execution.target_partitions = 1").await;
+    all_right(
+        &session,
+        &[(
+            "SELECT l.g, count(*) FROM (SELECT value v, 3 AS g FROM generate_series(1, 100)) l RIGHT JOIN
+             (SELECT value % 200 AS k FROM generate_series(1, 100000)) r ON l.v = r.k GROUP BY l.g ORDER BY 2",
+            &["3,50000", "NULL,50000"],
+        )],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn operands_keep_their_digits_above_what_brought_them_together() {
+    let (dir, _table) = three_snapshots();
+    let session = session_of(&dir).await;
+    let v = "(VALUES (1.5, 1e-18, 1)) v(d, f, i)";
+    for of in ["coalesce(f, d)", "greatest(f, -d)", "CASE WHEN i = 2 THEN d ELSE f END"] {
+        let sql = format!("SELECT c FROM (SELECT {of} AS c FROM {v}) t WHERE c = 0.0");
+        assert!(rows(&session, &sql).await.is_empty(), "{sql}");
+    }
+    for (one, other) in [("d", "f"), ("f", "d"), ("i", "f"), ("row_number() OVER ()", "f")] {
+        let sql =
+            format!("SELECT c FROM (SELECT {one} AS c FROM {v} UNION ALL SELECT {other} FROM {v}) t WHERE c = 0.0");
+        assert!(rows(&session, &sql).await.is_empty(), "{sql}");
+    }
+    all_right(
+        &session,
+        &[
+            ("SELECT x FROM (SELECT 1.5 AS x UNION ALL SELECT 1e-20 UNION ALL SELECT 7) t ORDER BY x", &["1e-20", "1.5", "7.0"]),
+            ("SELECT concat(1.50, ',', 2e0)", &["1.50,2.0"]),
+            (
+                "SELECT struct(CAST(12345678901234567890.12 AS DECIMAL(22, 2)), 1.5e0)['c0']",
+                &["12345678901234567890.12"],
+            ),
+            ("SELECT x, y FROM (VALUES (1, 2)) t(x, y) UNION ALL SELECT y, x + 0 FROM (VALUES (1, 2)) t(x, y) ORDER BY x", &["1,2", "2,1"]),
+            ("SELECT d, s FROM (VALUES (1.24, '1.239'), (1.5, '1.50')) t(d, s) WHERE d = s", &["1.50,1.50"]),
+            ("SELECT d FROM (VALUES (1.24), (1.5)) t(d) WHERE d IN (SELECT s FROM (VALUES ('1.239'), ('1.50')) u(s))", &["1.50"]),
+            ("SELECT 9.5 IN ('5.5', NULL), 9.5 NOT IN ('5', NULL)", &["NULL,NULL"]),
+            ("SELECT count(*) FROM (VALUES (1.23), (1.24)) t(d) WHERE 1.2399 IN (d, '1.2391')", &["0"]),
+            ("SELECT count(*) FROM (VALUES (1.23), (1.24)) t(d) WHERE 1.2399 BETWEEN d AND '1.2391'", &["0"]),
+            ("SELECT count(*) FROM (VALUES (-1e0 * 0), (0e0), (1e0)) t(v) WHERE v IN (-0e0, 5e0, 2e0, 7e0)", &["2"]),
+        ],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn rows_are_ordered_by_their_columns() {
+    let (dir, _table) = three_snapshots();
+    let session = session_of(&dir).await;
+    let t = "(VALUES (1, NULL), (1, 2), (NULL, 5), (0, 9), (2, 0)) t(a, b)";
+    for (condition, found) in [
+        ("(a, b) <= (1, 2)", vec!["0,9", "1,2"]),
+        ("(a, b) < (1, 2)", vec!["0,9"]),
+        ("(a, b) > (1, 2)", vec!["2,0"]),
+        ("(a, b) >= (1, 2)", vec!["1,2", "2,0"]),
+        ("(a, b) BETWEEN (0, 9) AND (1, 2)", vec!["0,9", "1,2"]),
+        ("CASE (a, b) WHEN (1, NULL) THEN 'hit' WHEN (1, 2) THEN 'two' END = 'hit'", vec![]),
+        ("CASE (a, b) WHEN (1, NULL) THEN 'hit' WHEN (1, 2) THEN 'two' END = 'two'", vec!["1,2"]),
+    ] {
+        assert_eq!(rows(&session, &format!("SELECT a, b FROM {t} WHERE {condition}")).await, found, "{condition}");
+    }
+}
+
+#[tokio::test]
+async fn null_finds_null_only_where_that_was_asked_for() {
+    let (dir, _table) = three_snapshots();
+    let session = session_of(&dir).await;
+    let (a, b) = ("(VALUES (1), (NULL)) a(x)", "(VALUES (1), (NULL)) b(y)");
+    all_right(
+        &session,
+        &[
+            (&format!("SELECT count(*) FROM {a} JOIN {b} ON a.x IS NOT DISTINCT FROM b.y WHERE b.y = a.x"), &["1"]),
+            (
+                &format!(
+                    "SELECT count(*) FROM {a} JOIN (VALUES (1, 1), (NULL, NULL)) b(x, y) ON a.x = b.x
+                     JOIN (VALUES (1), (NULL)) c(y) ON b.y IS NOT DISTINCT FROM c.y"
+                ),
+                &["1"],
+            ),
+            (&format!("SELECT count(*) FROM {a} JOIN {b} ON a.x IS NOT DISTINCT FROM b.y"), &["2"]),
+        ],
+    )
+    .await;
+    for op in ["EXCEPT", "INTERSECT"] {
+        let sql = format!("SELECT * FROM (VALUES (1), (1), (2)) t(a) {op} ALL SELECT * FROM (VALUES (1)) u(a)");
+        assert_eq!(code(&session, &sql).await, "CountedSets");
+        rows(&session, &sql.replace(" ALL", "")).await;
+    }
+}
+
+#[tokio::test]
+async fn nan_is_one_group_and_the_greatest_under_a_limit() {
+    let (dir, _table) = three_snapshots();
+    let session = session_of(&dir).await;
+    let nan = "CAST('NaN' AS DOUBLE)";
+    all_right(
+        &session,
+        &[
+            (
+                &format!("SELECT DISTINCT x FROM (VALUES ({nan}), (1e0), (2e0), (3e0)) t(x) ORDER BY x LIMIT 1"),
+                &["1.0"],
+            ),
+            (
+                &format!(
+                    "SELECT x, max(y) m FROM (VALUES ({nan}, 1), ({nan}, 9), (1e0, 5), (2e0, 3)) t(x, y) GROUP BY x
+                     ORDER BY m DESC LIMIT 4"
+                ),
+                &["NaN,9", "1.0,5", "2.0,3"],
+            ),
+            (
+                &format!(
+                    "SELECT y FROM (SELECT y, max(x) m FROM (VALUES (1, {nan}), (2, {nan}), (3, 1e0)) t(y, x) GROUP BY y
+                     ORDER BY m DESC LIMIT 2) ORDER BY y"
+                ),
+                &["1", "2"],
+            ),
+        ],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn forms_that_the_engine_plans_and_fails_on_are_answered() {
+    let (dir, _table) = three_snapshots();
+    let session = session_of(&dir).await;
+    all_right(
+        &session,
+        &[
+            ("SELECT DISTINCT (v = 1) IS TRUE AS t FROM (VALUES (1), (NULL)) q(v) ORDER BY t", &["false", "true"]),
+            ("SELECT g, count(*) FROM (SELECT (v > 21) IS NOT TRUE AS g FROM t) s GROUP BY g ORDER BY g", &["false,1", "true,1"]),
+            ("SELECT x IS UNKNOWN, x IS NOT FALSE FROM (VALUES (NULL), (true)) t(x) ORDER BY 1", &["false,true", "true,true"]),
+            (
+                "SELECT x, rank() OVER (ORDER BY x) FROM (VALUES (TIME '01:00:00'), (TIME '00:30:00'), (TIME '01:00:00')) t(x)
+                 ORDER BY x",
+                &["00:30:00,1", "01:00:00,2", "01:00:00,2"],
+            ),
+            (
+                "SELECT count(*) OVER (ORDER BY x) FROM (VALUES (X'01'), (X'01'), (X'02')) t(x) ORDER BY 1",
+                &["2", "2", "3"],
+            ),
+        ],
+    )
+    .await;
+}
