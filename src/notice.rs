@@ -95,8 +95,8 @@ pub enum NoticeKind {
         table: String,
         /// Snapshot the hint names.
         hinted: i64,
-        /// Snapshot read instead; None: there is none.
-        newest: Option<i64>,
+        /// Snapshot read instead.
+        newest: i64,
     },
     /// The table's option `branch` leads to another branch.
     BranchByOption {
@@ -190,6 +190,14 @@ pub enum NoticeKind {
         file: String,
         /// How many more there are.
         more: usize,
+    },
+    /// The index manifest of a table with deletion vectors has no entry. A writer leaves it so when it took the last vector
+    /// away, and a file that was cut behind its head looks alike.
+    EmptyIndexManifest {
+        /// Table.
+        table: String,
+        /// The index manifest.
+        file: String,
     },
     /// An index file of another type that lists deletion vectors.
     UntypedVectors {
@@ -308,11 +316,11 @@ impl fmt::Display for NoticeKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::StaleHint { table, hinted, newest } => {
-                write!(f, "the LATEST hint of {table} names snapshot {hinted}, which does not exist; ")?;
-                match newest {
-                    Some(newest) => write!(f, "read the newest by listing, {newest}"),
-                    None => f.write_str("no other is there either, so that it reads as empty"),
-                }
+                write!(
+                    f,
+                    "the LATEST hint of {table} names snapshot {hinted}, which does not exist; read the newest by listing, \
+                     {newest}"
+                )
             }
             Self::BranchByOption { branch } => {
                 write!(f, "option 'branch' of the table leads to its branch '{branch}'")
@@ -366,6 +374,10 @@ impl fmt::Display for NoticeKind {
                 }
                 f.write_str("); if their names are damaged, rows that were deleted are read again")
             }
+            Self::EmptyIndexManifest { table, file } => write!(
+                f,
+                "{table}: index manifest {file} lists no deletion vector; if it was cut, rows that were deleted are read again"
+            ),
             Self::UntypedVectors { table, file } => write!(
                 f,
                 "{table}: index file {file} lists deletion vectors, which are not applied: only those of type \

@@ -1,10 +1,12 @@
 //! The footer of a Parquet file: fetched, looked at, decoded.
 
 use bytes::Bytes;
+use parquet::arrow::ARROW_SCHEMA_META_KEY;
 use parquet::arrow::async_reader::MetadataFetch;
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::metadata::{
-    ColumnChunkMetaData, FooterTail, ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData,
+    ColumnChunkMetaData, FileMetaData, FooterTail, KeyValue, ParquetMetaData, ParquetMetaDataBuilder,
+    ParquetMetaDataReader, RowGroupMetaData,
 };
 
 use crate::spec::parquet_footer::check_parquet_footer;
@@ -24,7 +26,27 @@ const TAIL: u64 = 8;
 pub async fn load_footer(mut fetch: impl MetadataFetch, size: u64) -> ParquetResult<ParquetMetaData> {
     let bytes = footer_bytes(&mut fetch, size).await?;
     check_parquet_footer(&bytes).map_err(|error| ParquetError::General(error.message().to_string()))?;
-    without_uncounted_nulls(ParquetMetaDataReader::decode_metadata(&bytes)?)
+    without_uncounted_nulls(without_arrow_schema(ParquetMetaDataReader::decode_metadata(&bytes)?))
+}
+
+/// Without the schema that Arrow's writers leave there as a text of their own. Columns are read by the types of Parquet, and
+/// the decoder of that schema panics at types it does not know, as a changed byte makes them.
+fn without_arrow_schema(footer: ParquetMetaData) -> ParquetMetaData {
+    let file = footer.file_metadata();
+    let is_schema = |entry: &KeyValue| entry.key == ARROW_SCHEMA_META_KEY;
+    let Some(entries) = file.key_value_metadata().filter(|entries| entries.iter().any(is_schema)) else {
+        return footer;
+    };
+    let file = FileMetaData::new(
+        file.version(),
+        file.num_rows(),
+        file.created_by().map(str::to_string),
+        Some(entries.iter().filter(|entry| !is_schema(entry)).cloned().collect()),
+        file.schema_descr_ptr(),
+        file.column_orders().cloned(),
+    );
+    let groups = footer.into_builder().take_row_groups();
+    ParquetMetaDataBuilder::new(file).set_row_groups(groups).build()
 }
 
 fn without_uncounted_nulls(footer: ParquetMetaData) -> ParquetResult<ParquetMetaData> {
@@ -91,6 +113,21 @@ mod tests {
     fn load(file: Vec<u8>) -> ParquetResult<ParquetMetaData> {
         let size = file.len() as u64;
         futures::executor::block_on(load_footer(Whole(file.into()), size))
+    }
+
+    #[test]
+    fn a_schema_of_arrow_is_not_decoded() {
+        let schema = Arc::new(Schema::new(vec![Field::new("v", DataType::Int32, true)]));
+        let column: ArrayRef = Arc::new(Int32Array::from(vec![1, 2]));
+        let mut file = Vec::new();
+        let mut writer = ArrowWriter::try_new(&mut file, Arc::clone(&schema), None).unwrap();
+        writer.append_key_value_metadata(KeyValue::new("kept".to_string(), "yes".to_string()));
+        writer.write(&RecordBatch::try_new(schema, vec![column]).unwrap()).unwrap();
+        writer.close().unwrap();
+        let footer = load(file).unwrap();
+        let keys: Vec<&str> =
+            footer.file_metadata().key_value_metadata().unwrap().iter().map(|e| e.key.as_str()).collect();
+        assert_eq!((keys, footer.file_metadata().num_rows(), footer.num_row_groups()), (vec!["kept"], 2, 1));
     }
 
     #[test]

@@ -25,6 +25,7 @@ pub(crate) struct Vectors {
     places: HashMap<(PartitionId, i32), HashMap<String, VectorPlace>>,
     /// Index files that list vectors and are not of their type, as shown.
     untyped: Vec<String>,
+    empty_manifest: Option<String>,
 }
 
 impl Vectors {
@@ -41,6 +42,11 @@ impl Vectors {
     /// Index files that list vectors and are of another type, as shown.
     pub(crate) fn untyped(&self) -> &[String] {
         &self.untyped
+    }
+
+    /// An index manifest without entries, as shown.
+    pub(crate) fn empty_manifest(&self) -> Option<&str> {
+        self.empty_manifest.as_deref()
     }
 
     /// The files that vectors are of and that are not among `live`, sorted.
@@ -62,6 +68,10 @@ impl Vectors {
     pub(crate) async fn read(pin: &Arc<Pin>, env: &ScanEnv, partitions: &mut Partitions) -> Result<Self> {
         let files = index_files(pin, env).await?;
         let mut vectors = Self::default();
+        if files.is_empty() {
+            vectors.empty_manifest =
+                pin.snapshot.as_ref().and_then(|snapshot| snapshot.index_manifest.as_ref()).map(ToString::to_string);
+        }
         for index in files.iter() {
             if !index.holds_vectors() {
                 if index.kind == FileKind::Add && index.deletion_vectors.iter().flatten().next().is_some() {

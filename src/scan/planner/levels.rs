@@ -93,6 +93,9 @@ impl Planner<'_> {
                 notices.push(NoticeKind::StrayVectors { table, file, more }.into());
             }
         }
+        if let Some(file) = vectors.empty_manifest() {
+            notices.push(NoticeKind::EmptyIndexManifest { table: table.clone(), file: file.to_string() }.into());
+        }
         for index in vectors.untyped() {
             notices.push(NoticeKind::UntypedVectors { table: table.clone(), file: index.to_string() }.into());
         }

@@ -48,20 +48,36 @@ impl Table {
         }
         // what is listed last may be rolled back before it is read
         for _ in 0..5 {
-            let told = |hinted: i64, newest: Option<i64>| {
-                Notice::from(NoticeKind::StaleHint { table: self.name(), hinted, newest })
-            };
+            let told =
+                |hinted: i64, newest: i64| Notice::from(NoticeKind::StaleHint { table: self.name(), hinted, newest });
             let Some(last) = self.snapshot_ids().await?.last().copied() else {
-                return Ok((None, ahead.map(|ahead| told(ahead, None))));
+                // a hint is written behind its snapshot, and the newest one never expires
+                return match ahead {
+                    Some(hinted) => Err(self.lost_snapshots(hinted)),
+                    None => Ok((None, None)),
+                };
             };
             if let Some(snapshot) = self.read_snapshot(last).await? {
-                let notice = ahead.filter(|ahead| *ahead > last.0).map(|ahead| told(ahead, Some(last.0)));
+                let notice = ahead.filter(|ahead| *ahead > last.0).map(|ahead| told(ahead, last.0));
                 return Ok((Some(snapshot), notice));
             }
         }
         Err(Error::unavailable("the newest snapshot vanished each time it was to be read")
             .with_context("table", self.name())
             .with_hint("snapshots are being rolled back or expired right now: try again"))
+    }
+
+    fn lost_snapshots(&self, hinted: i64) -> Error {
+        let error = Error::corrupt(format!("the LATEST hint names snapshot {hinted}, and no snapshot is there"))
+            .with_code("SnapshotsLost")
+            .with_context("table", self.name())
+            .with_hint(
+                "bring the files of the folder back; of a table that really has no snapshot any more, remove the hint",
+            );
+        match self.snapshot_file("LATEST") {
+            Ok(hint) => error.with_context("file", hint),
+            Err(_) => error,
+        }
     }
 
     /// The oldest snapshot's number; None for a table without snapshots. The hint is believed when the snapshot it
