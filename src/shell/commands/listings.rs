@@ -82,7 +82,7 @@ pub const COMMANDS: &[&Command] = &[
             );
             async move {
                 // AT (COMMIT => …) takes the whole name
-                let show = Show { keep: Some("user"), ..Show::LISTING };
+                let show = Show { keep: Some("user"), commits: true, ..Show::LISTING };
                 system_as(shell, call, "snapshots", columns, "id", show).await?;
                 let (language, zone) = (shell.settings.language, shell.session.time_zone());
                 shell.say(&[told!(language, "times are those of {zone}", "时间按 {zone}", zone = zone)])
@@ -227,13 +227,17 @@ fn system_as<'a>(
     .boxed_local()
 }
 
-/// Milliseconds since 1970 as the clock on the wall of a zone; the least number says that there are none.
+/// The last millisecond that every zone has on its calendar, about the year 262 000.
+const LAST_MILLIS: i64 = 8_210_000_000_000_000;
+
+/// Milliseconds since 1970 as the clock on the wall of a zone; those that no calendar has, the end of input among them, as
+/// they are.
 fn wall_clock(column: &str, zone: &str) -> String {
     let zone = if zone == "UTC" { "+00:00" } else { zone };
     format!(
-        "arrow_cast(to_local_time(arrow_cast(nullif({column}, arrow_cast('{}', 'Int64')), \
-         'Timestamp(Millisecond, Some(\"{zone}\"))')), 'Timestamp(Second, None)')",
-        i64::MIN
+        "coalesce(arrow_cast(to_local_time(arrow_cast(CASE WHEN {column} BETWEEN -{LAST_MILLIS} AND {LAST_MILLIS} \
+         THEN {column} END, 'Timestamp(Millisecond, Some(\"{zone}\"))')), 'Timestamp(Second, None)'), \
+         arrow_cast({column} / 1000, 'Timestamp(Second, None)'))"
     )
 }
 

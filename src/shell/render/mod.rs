@@ -21,7 +21,8 @@ mod visible;
 pub mod width;
 
 use ::arrow::array::timezone::Tz;
-use ::arrow::datatypes::SchemaRef;
+use ::arrow::array::{Array, AsArray};
+use ::arrow::datatypes::{DataType, Field, Int64Type, SchemaRef, TimeUnit, TimestampSecondType};
 use clap::ValueEnum;
 
 pub use crate::export::{Decimals, Renderer};
@@ -105,6 +106,41 @@ pub struct Style {
     pub cell_width: usize,
     /// Decimals in JSON.
     pub decimals: Decimals,
+    /// What people read in place of some numbers; data formats keep those.
+    pub words: Vec<Word>,
+}
+
+/// A number of a column, a time among them, that stands for something else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Word {
+    /// The column.
+    pub column: &'static str,
+    /// The number, in the unit of the column.
+    pub number: i64,
+    /// What it stands for.
+    pub text: &'static str,
+}
+
+impl Style {
+    /// The word for each number of a column that has one.
+    fn words_of(&self, column: &Field) -> Vec<Word> {
+        self.words.iter().filter(|word| word.column == column.name()).copied().collect()
+    }
+}
+
+/// The word for a value.
+fn word_of(words: &[Word], column: &dyn Array, row: usize) -> Option<&'static str> {
+    if words.is_empty() || column.is_null(row) {
+        return None;
+    }
+    let number = match column.data_type() {
+        DataType::Int64 => column.as_primitive_opt::<Int64Type>().map(|numbers| numbers.value(row)),
+        DataType::Timestamp(TimeUnit::Second, _) => {
+            column.as_primitive_opt::<TimestampSecondType>().map(|times| times.value(row))
+        }
+        _ => None,
+    };
+    words.iter().find(|word| Some(word.number) == number).map(|word| word.text)
 }
 
 impl Default for Style {
@@ -116,6 +152,7 @@ impl Default for Style {
             ascii: false,
             cell_width: 60,
             decimals: Decimals::String,
+            words: Vec::new(),
         }
     }
 }
