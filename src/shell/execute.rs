@@ -16,8 +16,8 @@ use super::interrupt::{Running, interrupted};
 use super::language::{Language, both, done};
 use super::pager::{PagedOutput, Paging};
 use super::progress::{Progress, Stage};
-use super::render::{Expanded, Word};
 use super::render::width::{visible, wrapped};
+use super::render::{Expanded, Word};
 use super::report::eprint;
 use super::state::Shell;
 use super::variables::replaced;
@@ -25,7 +25,8 @@ use super::workers::Workers;
 use crate::error::{Error, Result};
 use crate::notice::Notice;
 use crate::sql::{
-    BATCH, END_OF_INPUT, PinLine, Readings, RequestCounts, Rule, ScanProgress, Scanned, StatementKind, StatementResult, Timing,
+    BATCH, END_OF_INPUT, PinLine, Readings, RequestCounts, Rule, ScanProgress, Scanned, StatementKind, StatementResult,
+    Timing,
 };
 
 /// Something to show.

@@ -279,7 +279,9 @@ impl Traveller<'_> {
         }
         let found = match highest {
             None => "no snapshot has a watermark".to_string(),
-            Some((watermark, id)) => format!("the highest is {}, at snapshot {id}", self.zone.show_watermark(watermark)),
+            Some((watermark, id)) => {
+                format!("the highest is {}, at snapshot {id}", self.zone.show_watermark(watermark))
+            }
         };
         Err(Error::not_found(format!(
             "no snapshot has a watermark at or after {}: {found}",

@@ -33,10 +33,10 @@ use super::state::Shell;
 use super::variables::Variables;
 use crate::error::{Error, Result};
 
-use arguments::{file_name, without_semicolon};
 #[cfg(feature = "slt")]
 pub use arguments::words;
 pub use arguments::{Word, marked_words, unquoted};
+use arguments::{file_name, without_semicolon};
 #[cfg(feature = "slt")]
 pub use pin::{pin_statement, unpin_statements};
 

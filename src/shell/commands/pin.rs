@@ -77,7 +77,8 @@ fn selector(words: &[Word]) -> Result<(&'static str, String)> {
         // a time of day has colons too
         Some((kind, value)) if !kind.is_empty() && kind.chars().all(|c| c.is_ascii_alphabetic()) => {
             let quoted = value.starts_with(['"', '`']);
-            let value = Word { text: [&unquoted(value), &rest].map(String::as_str).join(" ").trim().to_string(), quoted };
+            let value =
+                Word { text: [&unquoted(value), &rest].map(String::as_str).join(" ").trim().to_string(), quoted };
             (kind, value, 1)
         }
         _ => {
@@ -138,8 +139,7 @@ pub fn pin_statement(words: &[Word]) -> Result<String> {
         }
         _ => (tables.map(str::to_string).collect(), choice),
     };
-    let latest =
-        choice.is_empty() || choice.len() == 1 && choice.iter().all(|w| w.text.eq_ignore_ascii_case("latest"));
+    let latest = choice.is_empty() || choice.len() == 1 && choice.iter().all(|w| w.text.eq_ignore_ascii_case("latest"));
     let clause = if latest {
         String::new()
     } else {

@@ -84,10 +84,9 @@ fn chinese(kind: &NoticeKind) -> String {
             let (name, value) = (name.replace('\'', "''"), value.replace('\'', "''"));
             format!("SET '{name}' = '{value}' 也在起作用；RESET '{name}' 取消")
         }
-        NoticeKind::PartlyFromMetadata { unopened, files, verified } => format!(
-            "结果部分来自元数据，{files} 个数据文件中有 {unopened} 个没有打开；{}",
-            existence(*verified)
-        ),
+        NoticeKind::PartlyFromMetadata { unopened, files, verified } => {
+            format!("结果部分来自元数据，{files} 个数据文件中有 {unopened} 个没有打开；{}", existence(*verified))
+        }
         NoticeKind::FromMetadata { verified } => {
             format!("结果来自元数据，没有打开数据文件；{}", existence(*verified))
         }

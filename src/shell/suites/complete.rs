@@ -32,6 +32,10 @@ struct Page {
 /// # Errors
 /// A file that cannot be read or written.
 pub async fn complete_file(path: &Path, options: &Options) -> Result<Completed> {
+    if parse::text(path)?.trim().is_empty() {
+        // nothing to run, and a line more would be all that changes
+        return Err(Error::invalid("the file has no records").with_code("Syntax").with_context("file", path.display()));
+    }
     let records = parse::records(path)?;
     let mut runner = runner(options);
     let mut completed = Completed::default();
