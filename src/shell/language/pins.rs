@@ -158,7 +158,7 @@ mod tests {
     fn lines_of_pins_are_told_in_chinese() {
         let told = |line: &PinLine| pin(line, Language::Zh);
         let mut line = line();
-        let rest = "，提交于 1970-01-01 00:00:00.000 UTC (0 ms)，APPEND，提交者 'flink'，提交号 批作业，水位 无，模式 0，按模式 1 \
+        let rest = "，提交于 1970-01-01 00:00:00.000 UTC (0 ms)，APPEND，提交者 'flink'，提交号 batch（批作业），水位 无，模式 0，按模式 1 \
                     读取，标签 'eod'";
         assert_eq!(told(&line), format!("pay.t @ 快照 7{rest}"));
         assert_eq!(pin(&line, Language::En), "as it is");

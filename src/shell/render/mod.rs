@@ -192,6 +192,21 @@ fn names_of_files_say_their_format() {
     }
 }
 
+#[cfg(test)]
+#[test]
+fn numbers_that_stand_for_something_are_words_to_people_only() {
+    let column = |number: i64| -> ::arrow::array::ArrayRef {
+        std::sync::Arc::new(::arrow::array::Int64Array::from(vec![1, number]))
+    };
+    let batch = ::arrow::array::RecordBatch::try_from_iter([("identifier", column(i64::MAX)), ("n", column(i64::MAX))]);
+    let words = vec![Word { column: "identifier", number: i64::MAX, text: "batch" }];
+    let (batch, style) = ([batch.unwrap()], Style { words, ..Style::default() });
+    for (format, times) in [(Format::Table, 1), (Format::Markdown, 1), (Format::Vertical, 1), (Format::Csv, 0)] {
+        let text = to_text(format, &batch, &style, Limits::NONE);
+        assert_eq!((text.matches("batch").count(), text.matches("9223").count()), (times, 2 - times), "{text}");
+    }
+}
+
 /// A whole small result as text.
 #[cfg(test)]
 pub fn to_text(format: Format, batches: &[::arrow::array::RecordBatch], style: &Style, limits: Limits) -> String {
