@@ -105,6 +105,8 @@ pub enum NoticeKind {
     },
     /// A snapshot was read by its number, which is the name of a tag too.
     TagOfThatNumber {
+        /// Table.
+        table: String,
         /// The snapshot that was read.
         id: i64,
         /// The snapshot that the tag holds.
@@ -112,6 +114,8 @@ pub enum NoticeKind {
     },
     /// A tag was read whose name is the number of another snapshot.
     SnapshotOfThatNumber {
+        /// Table.
+        table: String,
         /// Name of the tag.
         tag: String,
         /// The snapshot it holds.
@@ -263,13 +267,18 @@ pub enum NoticeKind {
         value: String,
     },
     /// Metadata alone gave the answer.
-    FromMetadata,
+    FromMetadata {
+        /// Whether the files were looked for all the same, and found.
+        verified: bool,
+    },
     /// Metadata gave a part of the answer.
     PartlyFromMetadata {
         /// Data files that were not opened for it.
         unopened: u64,
         /// Data files of the answer.
         files: u64,
+        /// Whether the others were looked for all the same, and found.
+        verified: bool,
     },
     /// A system table tells of now, though its table is pinned.
     OfNow {
@@ -312,6 +321,14 @@ pub enum NoticeKind {
     Own(String),
 }
 
+/// Whether files that were not opened are there.
+fn existence(verified: bool) -> &'static str {
+    match verified {
+        true => "all of them were found (lakepin.verify_files)",
+        false => "SET lakepin.verify_files = true checks that they exist",
+    }
+}
+
 impl fmt::Display for NoticeKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -325,14 +342,15 @@ impl fmt::Display for NoticeKind {
             Self::BranchByOption { branch } => {
                 write!(f, "option 'branch' of the table leads to its branch '{branch}'")
             }
-            Self::TagOfThatNumber { id, held } => write!(
+            Self::TagOfThatNumber { table, id, held } => write!(
                 f,
-                "read snapshot {id}; a tag '{id}' exists too and holds snapshot {held}: write '{id}' in quotes for it"
+                "read snapshot {id}; a tag '{id}' exists too and holds snapshot {held}: VERSION AS OF '{id}' or \
+                 {table}@tag:{id} reads it"
             ),
-            Self::SnapshotOfThatNumber { tag, held, id } => write!(
+            Self::SnapshotOfThatNumber { table, tag, held, id } => write!(
                 f,
-                "read tag '{tag}', which holds snapshot {held}; snapshot {id} exists too: write {id} without quotes for \
-                 it"
+                "read tag '{tag}', which holds snapshot {held}; snapshot {id} exists too: VERSION AS OF {id} or \
+                 {table}@v{id} reads it"
             ),
             Self::TimesNotInOrder { before, before_time, chosen, chosen_time } => write!(
                 f,
@@ -416,13 +434,13 @@ impl fmt::Display for NoticeKind {
                 let (name, value) = (name.replace('\'', "''"), value.replace('\'', "''"));
                 write!(f, "SET '{name}' = '{value}' chooses too; RESET '{name}' ends that")
             }
-            Self::FromMetadata => f.write_str(
-                "answered from metadata, no data file was opened; SET lakepin.verify_files = true checks that they exist",
-            ),
-            Self::PartlyFromMetadata { unopened, files } => write!(
+            Self::FromMetadata { verified } => {
+                write!(f, "answered from metadata, no data file was opened; {}", existence(*verified))
+            }
+            Self::PartlyFromMetadata { unopened, files, verified } => write!(
                 f,
-                "answered in part from metadata, {unopened} of {files} data files were not opened; SET \
-                 lakepin.verify_files = true checks that they exist"
+                "answered in part from metadata, {unopened} of {files} data files were not opened; {}",
+                existence(*verified)
             ),
             Self::OfNow { table, pinned: Some(id) } => write!(f, "{table} is of now, not of the pinned snapshot {id}"),
             Self::OfNow { table, pinned: None } => write!(f, "{table} is of now, not of the pinned state"),

@@ -354,7 +354,14 @@ fn timestamp(value: i64, unit: TimeUnit, instant: bool, times: Times, out: &mut 
         }
         (true, Some(zone)) => {
             let offset = zone.offset_from_utc_datetime(&at.naive_utc()).fix();
-            write_local(at.with_timezone(&offset).naive_local());
+            match at.naive_utc().checked_add_offset(offset) {
+                Some(local) => write_local(local),
+                // the last hours of the calendar are past its end there
+                None => {
+                    let _ = write!(out, "{value} {unit:?}s since 1970");
+                    return;
+                }
+            }
             let _ = write!(out, "{offset}");
         }
     }
@@ -474,6 +481,18 @@ mod tests {
         assert_eq!(text, "[\n{\"id\":1,\"id_3\":1,\"id_2\":1},\n{\"id\":2,\"id_3\":2,\"id_2\":2}\n]\n");
         let empty = text_of(json(), &[batch.slice(0, 0)]);
         assert_eq!(empty, "[]\n");
+    }
+
+    #[test]
+    fn instants_at_the_ends_of_the_calendar_are_shown_in_any_zone() {
+        let last = DateTime::<chrono::Utc>::MAX_UTC.timestamp();
+        for (seconds, zone) in [(last, "+08:00"), (-last, "-08:00"), (i64::MAX, "+08:00"), (i64::MIN, "+08:00")] {
+            let array = arrow::array::TimestampSecondArray::from(vec![seconds]).with_timezone("UTC");
+            let mut shown = String::new();
+            let times = Times { between: ' ', zone: Some(zone.parse().unwrap()) };
+            assert!(text(&array, 0, times, &mut shown).unwrap());
+            assert!(!shown.is_empty(), "{seconds} {zone}");
+        }
     }
 
     #[test]

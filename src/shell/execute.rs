@@ -13,11 +13,11 @@ use futures::StreamExt;
 
 use super::footer::{self, Closing};
 use super::interrupt::{Running, interrupted};
-use super::language::done;
+use super::language::{Language, both, done};
 use super::pager::{PagedOutput, Paging};
 use super::progress::{Progress, Stage};
-use super::render::Expanded;
 use super::render::width::{visible, wrapped};
+use super::render::{Expanded, Word};
 use super::report::eprint;
 use super::state::Shell;
 use super::variables::replaced;
@@ -25,7 +25,8 @@ use super::workers::Workers;
 use crate::error::{Error, Result};
 use crate::notice::Notice;
 use crate::sql::{
-    PinLine, Readings, RequestCounts, Rule, ScanProgress, Scanned, StatementKind, StatementResult, Timing,
+    BATCH, END_OF_INPUT, PinLine, Readings, RequestCounts, Rule, ScanProgress, Scanned, StatementKind, StatementResult,
+    Timing,
 };
 
 /// Something to show.
@@ -115,6 +116,8 @@ pub struct Show {
     pub keep: Option<&'static str>,
     /// Whether no cell is cut, however long it is.
     pub whole: bool,
+    /// Whether its columns `identifier` and `watermark` are those of commits, some of whose numbers are words.
+    pub commits: bool,
     /// Whether pins and notices are told.
     pub notes: bool,
     /// Number of the first record.
@@ -131,6 +134,7 @@ impl Default for Show {
             shrink: false,
             keep: None,
             whole: false,
+            commits: false,
             notes: true,
             first: 1,
         }
@@ -147,9 +151,18 @@ impl Show {
         shrink: true,
         keep: None,
         whole: false,
+        commits: false,
         notes: true,
         first: 1,
     };
+}
+
+/// What people read in place of numbers that commits are marked with.
+pub fn commit_words(language: Language) -> Vec<Word> {
+    // commands take it as it is in any language
+    let batch = Word { column: "identifier", number: BATCH, text: "batch" };
+    let end = both("end of input", "输入已结束").of(language);
+    vec![batch, Word { column: "watermark", number: END_OF_INPUT / 1_000, text: end }]
 }
 
 /// The time a statement has.

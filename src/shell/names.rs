@@ -30,6 +30,20 @@ pub fn system_table(table: &str, system: &str) -> Result<String> {
     })
 }
 
+/// A branch of a table as the user wrote it, as SQL reads it.
+pub fn branch_of(table: &str, branch: &str) -> Result<String> {
+    let suffix = format!("branch_{branch}");
+    let named = system_table(table, &suffix)?;
+    // a name that is quoted may hold anything
+    if quoted_name(&suffix) == suffix || named.ends_with(['"', '`']) {
+        return Ok(named);
+    }
+    let (database, last) = named.rsplit_once('.').map_or(("", named.as_str()), |(database, last)| (database, last));
+    let (base, _) = last.split_once('$').unwrap_or((last, ""));
+    let point = if database.is_empty() { "" } else { "." };
+    Ok(format!("{database}{point}{}", quoted(&format!("{}${suffix}", base.to_lowercase()), '"')))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

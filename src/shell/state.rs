@@ -132,6 +132,7 @@ impl Shell {
             ascii: self.settings.ascii,
             cell_width: self.settings.cell_width.unwrap_or(CELL_WIDTH),
             decimals: self.settings.decimals,
+            words: Vec::new(),
         }
     }
 

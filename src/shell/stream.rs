@@ -15,7 +15,7 @@ use datafusion::physical_plan::streaming::StreamingTableExec;
 use futures::StreamExt;
 use tokio::sync::mpsc;
 
-use super::execute::{Answer, Clock, Show, lost_task, output_error};
+use super::execute::{Answer, Clock, Show, commit_words, lost_task, output_error};
 use super::footer::Closing;
 use super::interrupt::{Running, interrupted};
 use super::language::told;
@@ -210,7 +210,8 @@ impl Shell {
             Some(chosen) => chosen,
             None => size.map_or(0, |_| CELL_WIDTH),
         };
-        let style = Style { color: self.style().color && !to_file, cell_width, ..self.style() };
+        let words = if show.commits { commit_words(self.settings.language) } else { Vec::new() };
+        let style = Style { color: self.style().color && !to_file, cell_width, words, ..self.style() };
         let mut render = renderer(format, &answer.schema, &style, limits);
         let mut spool = cap.map(|cap| Spool::new(&answer, rows_before_gap(cap) as u64));
         let mut closing = Closing::of(&answer, self.settings.timing && show.footer);

@@ -24,6 +24,9 @@ pub fn nearest<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Ve
 pub fn known_names<'a>(what: &str, wanted: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let mut known: Vec<&str> = known.into_iter().collect();
     known.sort_unstable();
+    known.dedup();
+    // the very name is not known here, whoever else knows it
+    known.retain(|name| *name != wanted);
     if known.is_empty() {
         return format!("there are no {what} here");
     }
@@ -77,5 +80,6 @@ mod tests {
         assert_eq!(known_names("tags", "q", ["eod", "x1y2z3"]), "known tags: 'eod', 'x1y2z3'");
         assert_eq!(known_names("tags", "q", []), "there are no tags here");
         assert_eq!(known_names("tags", "eodd", ["eod"]), "did you mean 'eod'?");
+        assert_eq!(known_names("columns", "c_ts9", ["c_ts6", "c_ts9", "c_ts6"]), "did you mean 'c_ts6'?");
     }
 }

@@ -15,7 +15,7 @@ use super::travel::{Chosen, PinRequest, Traveller};
 use super::zone::SessionZone;
 use crate::error::{Error, ErrorKind, Result};
 use crate::notice::{Notice, NoticeKind};
-use crate::spec::{CoreOptions, DataField, DataType, SchemaId, Snapshot, SnapshotId, TableSchema};
+use crate::spec::{CommitIdentifier, CoreOptions, DataField, DataType, SchemaId, Snapshot, SnapshotId, TableSchema};
 use crate::storage::Location;
 
 /// A table fixed at one snapshot and its schema. Immutable, shared by `Arc`.
@@ -214,6 +214,7 @@ impl Pin {
             | PinRequest::Tag(_)
             | PinRequest::TimestampMillis(_)
             | PinRequest::Watermark(_)
+            | PinRequest::WatermarkTime(_)
             | PinRequest::CompactedFull => {
                 Self::resolve_alone(&table, self.request.clone(), &options, zone).await.map_err(with_option)?
             }
@@ -383,11 +384,11 @@ impl Pin {
                     pinned.id,
                     pinned.commit_kind.as_str(),
                     pinned.commit_user,
-                    pinned.commit_identifier,
+                    CommitIdentifier(pinned.commit_identifier),
                     SessionZone::utc().show(pinned.time_millis),
                     other.commit_kind.as_str(),
                     other.commit_user,
-                    other.commit_identifier,
+                    CommitIdentifier(other.commit_identifier),
                     SessionZone::utc().show(other.time_millis)
                 ),
             )
@@ -487,12 +488,8 @@ impl Pin {
         match &self.snapshot {
             None => text.push_str(" has no snapshot and reads as empty"),
             Some(snapshot) => {
-                let watermark = snapshot.watermark.map_or("none".to_string(), |w| zone.show_exact(w));
-                // what batch jobs commit with
-                let identifier = match snapshot.commit_identifier {
-                    i64::MAX => "batch".to_string(),
-                    number => number.to_string(),
-                };
+                let watermark = snapshot.watermark.map_or("none".to_string(), |w| zone.show_watermark(w));
+                let identifier = CommitIdentifier(snapshot.commit_identifier);
                 // writing to a String cannot fail
                 let _ = write!(
                     text,

@@ -24,7 +24,7 @@ use super::zone::SessionZone;
 use crate::error::{Error, Result};
 use crate::notice::{Notice, NoticeKind};
 use crate::spec::options::ChangelogProducer;
-use crate::spec::{CommitKind, CoreOptions, Snapshot, SnapshotId};
+use crate::spec::{BATCH, CommitIdentifier, CommitKind, CoreOptions, END_OF_INPUT, Snapshot, SnapshotId};
 
 /// Which state of a table is meant.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
@@ -41,6 +41,8 @@ pub enum PinRequest {
     TimestampMillis(i64),
     /// The oldest snapshot whose watermark is at or after this (epoch milliseconds).
     Watermark(i64),
+    /// The same, said as a time and not as a number.
+    WatermarkTime(i64),
     /// A quoted version: a tag first, else `watermark-<ms>`, else digits as a snapshot id.
     Version(String),
     /// The newest snapshot of a commit identity.
@@ -77,10 +79,14 @@ impl fmt::Display for PinRequest {
             Self::SnapshotId(id) => write!(f, "snapshot {id}"),
             Self::Tag(name) => write!(f, "tag '{name}'"),
             Self::TimestampMillis(millis) => write!(f, "timestamp {}", SessionZone::utc().show_exact(*millis)),
-            Self::Watermark(millis) => write!(f, "watermark {}", SessionZone::utc().show_exact(*millis)),
+            Self::Watermark(millis) | Self::WatermarkTime(millis) => {
+                write!(f, "watermark {}", SessionZone::utc().show_watermark(*millis))
+            }
             Self::Version(text) => write!(f, "version '{text}'"),
-            Self::Commit { user, identifier } => write!(f, "commit ('{user}', {identifier})"),
-            Self::BeforeCommit { user, identifier } => write!(f, "before commit ('{user}', {identifier})"),
+            Self::Commit { user, identifier } => write!(f, "commit ('{user}', {})", CommitIdentifier(*identifier)),
+            Self::BeforeCommit { user, identifier } => {
+                write!(f, "before commit ('{user}', {})", CommitIdentifier(*identifier))
+            }
             Self::CompactedFull => f.write_str("newest full compaction"),
             Self::FromCreationTimestamp(millis) => {
                 write!(f, "first since {}", SessionZone::utc().show_exact(*millis))
@@ -124,7 +130,7 @@ impl Traveller<'_> {
             PinRequest::Tag(name) => self.by_tag(name).await,
             PinRequest::Version(text) => self.by_version(text).await,
             PinRequest::TimestampMillis(millis) => self.by_time(millis).await,
-            PinRequest::Watermark(millis) => self.by_watermark(millis).await,
+            PinRequest::Watermark(_) | PinRequest::WatermarkTime(_) => self.by_watermark(request).await,
             PinRequest::Commit { ref user, identifier } => {
                 let snapshot = self.by_commit(user, identifier).await?;
                 Ok(Chosen::of(snapshot, request))
@@ -145,7 +151,8 @@ impl Traveller<'_> {
         let mut chosen = Chosen::of(snapshot?, PinRequest::SnapshotId(id));
         // the tag serves a notice only: one that cannot be read is not in the way
         if let Ok(Some(tag)) = tag {
-            chosen.notices.push(NoticeKind::TagOfThatNumber { id, held: tag.snapshot.id.0 }.into());
+            let (table, held) = (self.table.name(), tag.snapshot.id.0);
+            chosen.notices.push(NoticeKind::TagOfThatNumber { table, id, held }.into());
         }
         Ok(chosen)
     }
@@ -169,13 +176,14 @@ impl Traveller<'_> {
                 let held = chosen.snapshot.as_ref().map(|snapshot| snapshot.id);
                 if held != Some(other.id) {
                     let held = held.unwrap_or(other.id).0;
-                    chosen.notices.push(NoticeKind::SnapshotOfThatNumber { tag: text, held, id }.into());
+                    let table = self.table.name();
+                    chosen.notices.push(NoticeKind::SnapshotOfThatNumber { table, tag: text, held, id }.into());
                 }
             }
             return Ok(chosen);
         }
         if let Some(millis) = text.strip_prefix("watermark-").and_then(|digits| digits.parse().ok()) {
-            return self.by_watermark(millis).await;
+            return self.by_watermark(PinRequest::Watermark(millis)).await;
         }
         if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) {
             return match text.parse() {
@@ -245,7 +253,10 @@ impl Traveller<'_> {
         })
     }
 
-    async fn by_watermark(&self, millis: i64) -> Result<Chosen> {
+    async fn by_watermark(&self, request: PinRequest) -> Result<Chosen> {
+        let (PinRequest::Watermark(millis) | PinRequest::WatermarkTime(millis)) = request else {
+            return Err(Error::internal(format!("{request} is no watermark")));
+        };
         let files = self.table.snapshot_files().await?;
         if files.is_empty() {
             return Err(self.no_snapshot().await);
@@ -257,8 +268,9 @@ impl Traveller<'_> {
         while let Some(snapshot) = read.try_next().await? {
             let Some(watermark) = snapshot.watermark else { continue };
             if watermark >= millis {
-                let mut chosen = Chosen::of(snapshot, PinRequest::Watermark(millis));
-                chosen.notices.extend(self.seconds(millis, watermark));
+                let as_number = matches!(request, PinRequest::Watermark(_));
+                let mut chosen = Chosen::of(snapshot, request);
+                chosen.notices.extend(self.seconds(millis, watermark).filter(|_| as_number));
                 return Ok(chosen);
             }
             if highest.is_none_or(|(so_far, _)| watermark > so_far) {
@@ -267,11 +279,13 @@ impl Traveller<'_> {
         }
         let found = match highest {
             None => "no snapshot has a watermark".to_string(),
-            Some((watermark, id)) => format!("the highest is {}, at snapshot {id}", self.zone.show_exact(watermark)),
+            Some((watermark, id)) => {
+                format!("the highest is {}, at snapshot {id}", self.zone.show_watermark(watermark))
+            }
         };
         Err(Error::not_found(format!(
             "no snapshot has a watermark at or after {}: {found}",
-            self.zone.show_exact(millis)
+            self.zone.show_watermark(millis)
         ))
         .with_code("WatermarkNotReached")
         .with_context("table", self.table.name())
@@ -284,7 +298,8 @@ impl Traveller<'_> {
     /// A number decades before what it found was meant in seconds.
     fn seconds(&self, millis: i64, found: i64) -> Option<Notice> {
         const DECADES: i64 = 20 * 365 * 86_400_000;
-        (millis > 0 && found.saturating_sub(millis) > DECADES).then(|| {
+        // the end of input is decades after any time
+        (millis > 0 && found != END_OF_INPUT && found.saturating_sub(millis) > DECADES).then(|| {
             let told = NoticeKind::WatermarkInSeconds {
                 asked: millis,
                 asked_time: self.zone.show_exact(millis),
@@ -326,7 +341,8 @@ impl Traveller<'_> {
                     // a gap would hide a snapshot, perhaps the first of this very commit
                     Some(before) if before.id.0 == snapshot.id.0 - 1 => Ok(before),
                     _ if snapshot.id.0 == 1 => Err(Error::not_found(format!(
-                        "commit ('{user}', {identifier}) made the first snapshot of the table: there is none before it"
+                        "commit ('{user}', {}) made the first snapshot of the table: there is none before it",
+                        CommitIdentifier(identifier)
                     ))
                     .with_code("SnapshotNotFound")
                     .with_context("table", self.table.name())),
@@ -342,7 +358,8 @@ impl Traveller<'_> {
     async fn missing_commit(&self, user: &str, identifier: i64, seen: &Seen) -> Error {
         let kept = seen.text(user);
         let error = Error::not_found(format!(
-            "no kept snapshot is of commit user '{user}' with identifier {identifier}; {kept}"
+            "no kept snapshot is of commit user '{user}' with identifier {}; {kept}",
+            CommitIdentifier(identifier)
         ))
         .with_code("CommitNotFound")
         .with_context("table", self.table.name());
@@ -367,7 +384,7 @@ impl Traveller<'_> {
         let is_full = |snapshot: &Snapshot| {
             snapshot.commit_kind == CommitKind::Compact
                 && every.is_none_or(|every| {
-                    snapshot.commit_identifier == i64::MAX
+                    snapshot.commit_identifier == BATCH
                         || snapshot.commit_identifier.checked_rem(every).is_none_or(|rest| rest == 0)
                 })
         };
@@ -435,7 +452,7 @@ fn canonical_id(text: &str) -> Option<i64> {
 struct Seen {
     first: Option<SnapshotId>,
     last: Option<SnapshotId>,
-    /// User, lowest and highest identifier.
+    /// User, lowest and highest identifier; of batch jobs, who all commit with one, apart.
     users: Vec<(String, i64, i64)>,
 }
 
@@ -444,7 +461,8 @@ impl Seen {
         self.first = Some(self.first.map_or(snapshot.id, |first| first.min(snapshot.id)));
         self.last = Some(self.last.map_or(snapshot.id, |last| last.max(snapshot.id)));
         let identifier = snapshot.commit_identifier;
-        match self.users.iter_mut().find(|(user, _, _)| *user == snapshot.commit_user) {
+        let alike = |low: i64| (low == BATCH) == (identifier == BATCH);
+        match self.users.iter_mut().find(|(user, low, _)| *user == snapshot.commit_user && alike(*low)) {
             Some((_, low, high)) => {
                 *low = (*low).min(identifier);
                 *high = (*high).max(identifier);
@@ -459,14 +477,24 @@ impl Seen {
             _ => "nothing".to_string(),
         };
         let identifiers = |low: i64, high: i64| match low == high {
-            true => format!("identifier {low}"),
+            true => format!("identifier {}", CommitIdentifier(low)),
             false => format!("identifiers {low} to {high}"),
         };
-        if let Some((user, low, high)) = self.users.iter().find(|(user, _, _)| user == wanted) {
-            return format!("available {kept}, of '{user}' {}", identifiers(*low, *high));
+        let mut own: Vec<(i64, i64)> =
+            self.users.iter().filter(|(user, _, _)| user == wanted).map(|(_, low, high)| (*low, *high)).collect();
+        own.sort_unstable();
+        if !own.is_empty() {
+            let own: Vec<String> = own.into_iter().map(|(low, high)| identifiers(low, high)).collect();
+            return format!("available {kept}, of '{wanted}' {}", own.join(" and "));
         }
-        let others: Vec<String> = self.users.iter().take(5).map(|(user, _, _)| format!("'{user}'")).collect();
-        let more = if self.users.len() > others.len() { ", …" } else { "" };
+        let mut users: Vec<&str> = Vec::new();
+        for (user, _, _) in &self.users {
+            if !users.contains(&user.as_str()) {
+                users.push(user);
+            }
+        }
+        let others: Vec<String> = users.iter().take(5).map(|user| format!("'{user}'")).collect();
+        let more = if users.len() > others.len() { ", …" } else { "" };
         format!("available {kept}, of users {}{more}", others.join(", "))
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use chrono::DateTime;
 
 use crate::error::{Error, Result};
-use crate::spec::Zone;
+use crate::spec::{END_OF_INPUT, Zone};
 
 const DAY_MILLIS: i64 = 86_400_000;
 
@@ -92,6 +92,14 @@ impl SessionZone {
     /// An instant as text and as epoch milliseconds: what errors and pins print.
     pub fn show_exact(&self, epoch_millis: i64) -> String {
         format!("{} ({epoch_millis} ms)", self.show(epoch_millis))
+    }
+
+    /// A watermark as text, and as epoch milliseconds where it is a time.
+    pub fn show_watermark(&self, watermark: i64) -> String {
+        match watermark {
+            END_OF_INPUT => "end of input".to_string(),
+            millis => self.show_exact(millis),
+        }
     }
 
     /// The instant at which the clock of this zone shows a time, given as milliseconds since 1970-01-01 00:00 on that
@@ -202,6 +210,7 @@ mod tests {
         assert_eq!(SessionZone::utc().show_exact(at), "2026-04-16 02:00:00.123 UTC (1776304800123 ms)");
         assert_eq!(zone("-03:30").show(0), "1969-12-31 20:30:00.000 -03:30");
         assert_eq!(SessionZone::utc().show(i64::MAX), format!("epoch millisecond {}", i64::MAX));
+        assert_eq!(SessionZone::utc().show_watermark(i64::MAX), "end of input");
     }
 
     #[test]

@@ -60,5 +60,5 @@ pub use manifest::{DataFileMeta, FileKind, FileSource, ManifestEntry, ManifestFi
 pub use options::CoreOptions;
 pub use row_kind::RowKind;
 pub use schema::{Bucket, BucketMode, SchemaId, TableSchema};
-pub use snapshot::{CommitKind, Snapshot, SnapshotId};
+pub use snapshot::{BATCH, CommitIdentifier, CommitKind, END_OF_INPUT, Snapshot, SnapshotId};
 pub use zone::Zone;

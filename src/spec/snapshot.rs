@@ -19,6 +19,12 @@ impl fmt::Display for SnapshotId {
     }
 }
 
+/// The identifier that every commit of a batch job has.
+pub const BATCH: i64 = i64::MAX;
+
+/// The watermark that bounded input ends with, which is no time.
+pub const END_OF_INPUT: i64 = i64::MAX;
+
 /// What a commit did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CommitKind {
@@ -76,7 +82,7 @@ pub struct Snapshot {
     pub commit_user: String,
     /// Release of the writer.
     pub writer_version: Option<String>,
-    /// Which change; `i64::MAX` for batch writers.
+    /// Which change; [`BATCH`] of batch jobs.
     pub commit_identifier: i64,
     /// What the commit did.
     pub commit_kind: CommitKind,
@@ -88,7 +94,7 @@ pub struct Snapshot {
     pub delta_record_count: Option<i64>,
     /// Rows in changelog files made here.
     pub changelog_record_count: Option<i64>,
-    /// Watermark; `i64::MIN` in the file is None here.
+    /// Watermark; `i64::MIN` in the file is None here, [`END_OF_INPUT`] stands for no time.
     pub watermark: Option<i64>,
     /// File in `statistics/`.
     pub statistics: Option<String>,
@@ -98,6 +104,30 @@ pub struct Snapshot {
     pub next_row_id: Option<i64>,
     /// `WRITE`, `DELETE`, … as written by newest writers.
     pub operation: Option<String>,
+}
+
+/// The identifier of a commit as people read and write it: a number, or `batch`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CommitIdentifier(pub i64);
+
+impl CommitIdentifier {
+    /// From what somebody wrote.
+    pub fn parse(text: &str) -> Option<Self> {
+        let text = text.trim();
+        match text.eq_ignore_ascii_case("batch") {
+            true => Some(Self(BATCH)),
+            false => text.parse().ok().map(Self),
+        }
+    }
+}
+
+impl fmt::Display for CommitIdentifier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            BATCH => f.write_str("batch"),
+            number => write!(f, "{number}"),
+        }
+    }
 }
 
 impl Snapshot {

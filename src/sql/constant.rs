@@ -20,7 +20,7 @@ use super::checked;
 use super::doubles::fix_expression;
 use crate::error::{Error, Result};
 use crate::query::arithmetic::BEYOND;
-use crate::snapshot::{SessionZone, names_zone, parse_timestamp, refuse_number};
+use crate::snapshot::{PinRequest, SessionZone, names_zone, parse_timestamp, refuse_number};
 use crate::storage::env::now_millis;
 
 /// An integer literal, with or without sign; CAST of one, as which a declared parameter is given.
@@ -181,15 +181,15 @@ pub(crate) fn instant(state: &SessionState, expr: &SqlExpr, zone: &SessionZone) 
     })?
 }
 
-/// A watermark from an expression, epoch milliseconds: a number, or an instant.
-pub(crate) fn watermark(state: &SessionState, expr: &SqlExpr, zone: &SessionZone) -> Result<i64> {
+/// A watermark from an expression: a number of epoch milliseconds, or an instant.
+pub(crate) fn watermark(state: &SessionState, expr: &SqlExpr, zone: &SessionZone) -> Result<PinRequest> {
     // a number is no question here: watermarks have one unit everywhere
     if let Some(millis) = integer(expr).or_else(|| text(expr)?.trim().parse().ok()) {
-        return Ok(millis);
+        return Ok(PinRequest::Watermark(millis));
     }
     match evaluate(state, expr) {
-        Ok(ScalarValue::Int64(Some(millis))) => Ok(millis),
-        _ => instant(state, expr, zone),
+        Ok(ScalarValue::Int64(Some(millis))) => Ok(PinRequest::Watermark(millis)),
+        _ => instant(state, expr, zone).map(PinRequest::WatermarkTime),
     }
 }
 

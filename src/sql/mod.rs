@@ -95,6 +95,7 @@ pub use crate::query::Work;
 pub use crate::recon::accounting::{Accounting, AccountingRow};
 pub use crate::recon::retention::{Hold, Reason};
 pub use crate::scan::{Rule, ScanProgress};
+pub use crate::spec::{BATCH, CommitIdentifier, END_OF_INPUT};
 pub use crate::storage::RequestCounts;
 #[cfg(feature = "cli")]
 pub(crate) use aside::leave_unfinished;

@@ -77,6 +77,19 @@ pub(crate) fn of(error: &DataFusionError) -> (Place, Option<Column>) {
     (place, column)
 }
 
+/// The columns that a column which was not found could have been, with the relations they are of.
+pub(crate) fn valid_columns(error: &DataFusionError) -> Vec<Column> {
+    match error {
+        DataFusionError::Diagnostic(_, inner) | DataFusionError::Context(_, inner) => valid_columns(inner),
+        DataFusionError::Collection(errors) => errors.first().map(valid_columns).unwrap_or_default(),
+        DataFusionError::SchemaError(schema, _) => match schema.as_ref() {
+            SchemaError::FieldNotFound { valid_fields, .. } => valid_fields.clone(),
+            _ => Vec::new(),
+        },
+        _ => Vec::new(),
+    }
+}
+
 /// Where a text begins that stands behind blanks.
 pub(crate) fn beginning(text: &str) -> Place {
     let blanks = text.chars().take_while(|c| c.is_whitespace()).count();

@@ -6,6 +6,7 @@ use std::fmt;
 use super::settings::{check_reference_options, rename_old};
 use crate::error::{Error, Result};
 use crate::snapshot::{PinRequest, SessionZone, parse_timestamp};
+use crate::spec::CommitIdentifier;
 use crate::spec::options::{chooses, choosing_options};
 
 /// What a reference says: a selector, options, or nothing of both.
@@ -58,10 +59,10 @@ impl Selection {
             PinRequest::SnapshotId(id) => format!("v{id}"),
             PinRequest::Tag(name) => format!("tag:{name}"),
             PinRequest::TimestampMillis(millis) => format!("ts{millis}"),
-            PinRequest::Watermark(millis) => format!("wm{millis}"),
+            PinRequest::Watermark(millis) | PinRequest::WatermarkTime(millis) => format!("wm{millis}"),
             PinRequest::Version(text) => format!("version:{text}"),
-            PinRequest::Commit { user, identifier } => format!("commit:{user}:{identifier}"),
-            PinRequest::BeforeCommit { user, identifier } => format!("before:{user}:{identifier}"),
+            PinRequest::Commit { user, identifier } => format!("commit:{user}:{}", CommitIdentifier(*identifier)),
+            PinRequest::BeforeCommit { user, identifier } => format!("before:{user}:{}", CommitIdentifier(*identifier)),
             _ => String::new(),
         };
         if !self.options.is_empty() {
@@ -88,8 +89,8 @@ impl Selection {
         };
         let commit = |rest: &str| -> Result<(String, i64)> {
             let (user, identifier) = rest.rsplit_once(':').ok_or_else(|| wrong("commit:user:identifier"))?;
-            let identifier = identifier.parse().map_err(|_| wrong("commit:user:identifier"))?;
-            Ok((user.to_string(), identifier))
+            let identifier = CommitIdentifier::parse(identifier).ok_or_else(|| wrong("commit:user:identifier"))?;
+            Ok((user.to_string(), identifier.0))
         };
         let request = if let Some(id) = digits("v") {
             PinRequest::SnapshotId(id)
@@ -100,7 +101,7 @@ impl Selection {
         } else if let Some(time) = text.strip_prefix("ts:") {
             PinRequest::TimestampMillis(parse_timestamp(time, zone)?)
         } else if let Some(time) = text.strip_prefix("wm:") {
-            PinRequest::Watermark(parse_timestamp(time, zone)?)
+            PinRequest::WatermarkTime(parse_timestamp(time, zone)?)
         } else if let Some(name) = text.strip_prefix("tag:") {
             PinRequest::Tag(name.to_string())
         } else if let Some(rest) = text.strip_prefix("commit:") {
@@ -169,6 +170,8 @@ mod tests {
         assert_eq!(parsed("ts1000"), PinRequest::TimestampMillis(1000));
         assert_eq!(parsed("wm1000"), PinRequest::Watermark(1000));
         assert_eq!(parsed("commit:a:b:7"), PinRequest::Commit { user: "a:b".into(), identifier: 7 });
+        assert_eq!(parsed("commit:a:Batch"), PinRequest::Commit { user: "a".into(), identifier: i64::MAX });
+        assert_eq!(parsed("wm:1970-01-01 00:00:01"), PinRequest::WatermarkTime(1000));
         assert_eq!(parsed("very"), PinRequest::Version("very".into()));
         // unquoted names are written in any case, tags keep theirs
         assert_eq!((parsed("V3"), parsed("TS5")), (PinRequest::SnapshotId(3), PinRequest::TimestampMillis(5)));
@@ -179,7 +182,7 @@ mod tests {
 
     #[test]
     fn a_suffix_is_read_as_it_is_written() {
-        for text in ["v3", "tag:x", "ts5", "wm6", "version:x", "commit:u:1", "before:u:2"] {
+        for text in ["v3", "tag:x", "ts5", "wm6", "version:x", "commit:u:1", "before:u:2", "commit:u:batch"] {
             let selection = Selection::parse_suffix(text, &SessionZone::utc()).unwrap();
             assert_eq!(selection.suffix(), text);
         }

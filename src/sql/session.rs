@@ -388,7 +388,8 @@ impl Session {
         let stream = stack.rows(stream);
         let reports = run.statement.log().reports();
         let manifests = reports.iter().map(|report| report.planning).sum();
-        if let Some(notice) = told(&physical) {
+        let verified = LakepinOptions::of(run.state.config_options()).verify_files;
+        if let Some(notice) = told(&physical, verified) {
             run.statement.notice(notice);
         }
         Ok(StatementResult {
@@ -529,14 +530,14 @@ fn scanned(plan: &Arc<dyn ExecutionPlan>, reports: &[ScanReport]) -> Option<Scan
     (!reports.is_empty()).then_some(all)
 }
 
-/// What is to be said of an answer that metadata gave, or a part of it.
-fn told(plan: &Arc<dyn ExecutionPlan>) -> Option<NoticeKind> {
+/// What is to be said of an answer that metadata gave, or a part of it; `verified`: of files that were looked for.
+fn told(plan: &Arc<dyn ExecutionPlan>, verified: bool) -> Option<NoticeKind> {
     let works = scan_works(plan);
     let sum = |count: fn(&Work) -> u64| works.iter().map(|(_, work)| count(work)).sum::<u64>();
     let (told, read) = (sum(|work| work.told_files), sum(|work| work.files));
     match (told, read) {
         (0, _) => None,
-        (_, 0) => Some(NoticeKind::FromMetadata),
-        _ => Some(NoticeKind::PartlyFromMetadata { unopened: told, files: told + read }),
+        (_, 0) => Some(NoticeKind::FromMetadata { verified }),
+        _ => Some(NoticeKind::PartlyFromMetadata { unopened: told, files: told + read, verified }),
     }
 }

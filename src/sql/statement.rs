@@ -4,7 +4,7 @@ mod pins;
 mod relations;
 mod state;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -303,6 +303,7 @@ impl Statement {
                 None => column.name.clone(),
             };
             let column = column.name;
+            let valid = place::valid_columns(&error);
             let mut error =
                 Error::invalid(format!("there is no column '{shown}'")).with_code("ColumnNotFound").with_source(error);
             error = place.attach(error);
@@ -310,6 +311,16 @@ impl Statement {
                 if let Some(reason) = used.pin.explain_missing_column(&column).await {
                     return error.with_hint(reason);
                 }
+            }
+            let elsewhere: BTreeSet<String> = valid
+                .iter()
+                .filter(|other| other.name == column)
+                .filter_map(|other| Some(format!("'{}.{}'", other.relation.as_ref()?.table(), other.name)))
+                .filter(|other| *other != format!("'{shown}'"))
+                .collect();
+            if !elsewhere.is_empty() {
+                let elsewhere = elsewhere.into_iter().collect::<Vec<_>>().join(", ");
+                return error.with_hint(format!("did you mean {elsewhere}?"));
             }
             let names: Vec<String> = self
                 .providers

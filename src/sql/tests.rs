@@ -4,6 +4,7 @@ mod arithmetic;
 mod bytes;
 mod caches;
 mod changes;
+mod commits;
 mod compared;
 mod copies;
 mod damage;

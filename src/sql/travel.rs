@@ -20,6 +20,7 @@ use super::selector::Selection;
 use super::walk::walk;
 use crate::error::{Error, Result};
 use crate::snapshot::{PinRequest, SessionZone};
+use crate::spec::CommitIdentifier;
 
 /// What a renamed relation stands for.
 #[derive(Debug, Clone, PartialEq)]
@@ -367,7 +368,7 @@ impl Renamer<'_> {
                     None => return Err(Error::invalid("TAG takes a quoted name").with_code("BadSelector")),
                 },
                 (false, "TIMESTAMP") => PinRequest::TimestampMillis(instant(self.state, expr, self.zone)?),
-                (false, "WATERMARK") => PinRequest::Watermark(watermark(self.state, expr, self.zone)?),
+                (false, "WATERMARK") => watermark(self.state, expr, self.zone)?,
                 (_, "COMMIT") => {
                     let (user, identifier) = commit(expr)?;
                     if before {
@@ -416,11 +417,12 @@ fn commit(expr: &Expr) -> Result<(String, i64)> {
     let wrong = || {
         Error::invalid(format!("{expr} is no commit"))
             .with_code("BadSelector")
-            .with_hint("write COMMIT => ('commit-user', 120)")
+            .with_hint("write COMMIT => ('commit-user', 120), or ('commit-user', 'batch') for commits of batch jobs")
     };
     let Expr::Tuple(parts) = expr else { return Err(wrong()) };
     let [user, identifier] = parts.as_slice() else { return Err(wrong()) };
-    match (text(user), integer(identifier)) {
+    let identifier = integer(identifier).or_else(|| Some(CommitIdentifier::parse(text(identifier)?)?.0));
+    match (text(user), identifier) {
         (Some(user), Some(identifier)) => Ok((user.to_string(), identifier)),
         _ => Err(wrong()),
     }

@@ -4,6 +4,15 @@ use super::usage;
 use crate::error::{Error, Result};
 use crate::shell::variables::{Variables, quoted};
 
+/// A word, and whether it began with a quote: what is quoted is no number.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Word {
+    /// As [`words`] has it.
+    pub text: String,
+    /// Whether it began with a quote of any kind.
+    pub quoted: bool,
+}
+
 /// Words of a line: quotes hold a word together and stay when they are double quotes or backticks (names), single
 /// quotes go; a quote inside of its like is written twice. Variables are replaced outside of quotes, by their value as
 /// it is: no quote or blank in it means anything.
@@ -11,8 +20,16 @@ use crate::shell::variables::{Variables, quoted};
 /// # Errors
 /// A quote that is not closed: what it should have held cannot be known.
 pub fn words(line: &str, variables: &Variables) -> Result<Vec<String>> {
+    Ok(marked_words(line, variables)?.into_iter().map(|word| word.text).collect())
+}
+
+/// The same, with what began with a quote marked.
+///
+/// # Errors
+/// A quote that is not closed.
+pub fn marked_words(line: &str, variables: &Variables) -> Result<Vec<Word>> {
     let mut words = Vec::new();
-    let mut word: Option<String> = None;
+    let mut word: Option<Word> = None;
     let mut open: Option<char> = None;
     let mut before = None;
     let mut rest = line;
@@ -21,7 +38,7 @@ pub fn words(line: &str, variables: &Variables) -> Result<Vec<String>> {
         let after = rest.get(length..).unwrap_or_default();
         match open {
             Some(quote) => {
-                let text = word.get_or_insert_default();
+                let text = &mut word.get_or_insert_default().text;
                 let doubled = c == quote && after.starts_with(quote);
                 if doubled {
                     length += quote.len_utf8();
@@ -37,13 +54,15 @@ pub fn words(line: &str, variables: &Variables) -> Result<Vec<String>> {
             }
             None if c.is_whitespace() => words.extend(word.take()),
             None => {
-                let text = word.get_or_insert_default();
+                let quote = |c: char| matches!(c, '\'' | '"' | '`');
+                let begins_quoted = rest.strip_prefix(':').unwrap_or(rest).starts_with(quote);
+                let Word { text, .. } = word.get_or_insert_with(|| Word { quoted: begins_quoted, ..Word::default() });
                 match variable(rest, before, variables) {
                     Some((value, typed)) => {
                         text.push_str(&value);
                         length = typed;
                     }
-                    None if matches!(c, '\'' | '"' | '`') => {
+                    None if quote(c) => {
                         open = Some(c);
                         if c != '\'' {
                             text.push(c);

@@ -42,15 +42,17 @@ pub const COUNTS: Command = Command {
 /// Table with its time travel clause, and condition of a line: the rest without `where`.
 fn parts(line: &str) -> (&str, Option<&str>) {
     let line = line.trim().trim_end_matches(';').trim_end();
-    // a quoted name may hold spaces
-    let end = match line.chars().next() {
-        Some(quote @ ('"' | '`')) => {
-            let close = line.get(1..).and_then(|rest| rest.find(quote)).map_or(line.len(), |at| at + 2);
-            let rest = line.get(close..).unwrap_or_default();
-            close + rest.find(char::is_whitespace).unwrap_or(rest.len())
+    // each part of the name may be quoted, and hold blanks then
+    let mut open: Option<char> = None;
+    let end = line.find(|c: char| {
+        match (open, c) {
+            (None, '"' | '`') => open = Some(c),
+            (Some(quote), c) if c == quote => open = None,
+            _ => {}
         }
-        _ => line.find(char::is_whitespace).unwrap_or(line.len()),
-    };
+        open.is_none() && c.is_whitespace()
+    });
+    let end = end.unwrap_or(line.len());
     let end = end + clause(line.get(end..).unwrap_or_default());
     let (table, rest) = line.split_at(end);
     let rest = rest.trim();
@@ -227,6 +229,9 @@ mod tests {
         assert_eq!(parts("t"), ("t", None));
         assert_eq!(parts("pay.t@v3 WHERE a = 1;"), ("pay.t@v3", Some("a = 1")));
         assert_eq!(parts("\"a b\" wherever > 2"), ("\"a b\"", Some("wherever > 2")));
+        assert_eq!(parts("\"a b\".\"c d\" id = 1"), ("\"a b\".\"c d\"", Some("id = 1")));
+        assert_eq!(parts("`a b`.`c ``d` version as of 3"), ("`a b`.`c ``d` version as of 3", None));
+        assert_eq!(parts("db.\"c \"\"d\" where a"), ("db.\"c \"\"d\"", Some("a")));
         for (line, table, condition) in [
             ("t version as of 3", "t version as of 3", None),
             ("t VERSION AS OF 'eod' a = 1;", "t VERSION AS OF 'eod'", Some("a = 1")),

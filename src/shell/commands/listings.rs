@@ -81,8 +81,9 @@ pub const COMMANDS: &[&Command] = &[
                 wall_clock("watermark", &shell.session.time_zone())
             );
             async move {
+                let columns = columns + mark_of(shell, &call, "snapshots").await?;
                 // AT (COMMIT => …) takes the whole name
-                let show = Show { keep: Some("user"), ..Show::LISTING };
+                let show = Show { keep: Some("user"), commits: true, ..Show::LISTING };
                 system_as(shell, call, "snapshots", columns, "id", show).await?;
                 let (language, zone) = (shell.settings.language, shell.session.time_zone());
                 shell.say(&[told!(language, "times are those of {zone}", "时间按 {zone}", zone = zone)])
@@ -195,6 +196,17 @@ async fn check_schema(shell: &mut Shell, table: &str, id: i64) -> Result<()> {
         .with_hint(format!("known schemas: {known}")))
 }
 
+/// The column that marks the pinned row, where the system table has it: only while the session pins the table.
+async fn mark_of(shell: &mut Shell, call: &Call, table: &str) -> Result<&'static str> {
+    if shell.session.session_pins().is_empty() {
+        return Ok("");
+    }
+    let words = call.words(&shell.variables)?;
+    let [name] = words.as_slice() else { return Ok("") };
+    let none = shell.collect_sql(&format!("SELECT * FROM {} LIMIT 0", system_table(name, table)?), 0).await?;
+    Ok(if none.schema.column_with_name("pinned").is_some() { ", pinned" } else { "" })
+}
+
 fn listed<'a>(shell: &'a mut Shell, sql: String) -> LocalBoxFuture<'a, Result<()>> {
     async move { shell.statement(&sql, Show::LISTING).await }.boxed_local()
 }
@@ -227,17 +239,39 @@ fn system_as<'a>(
     .boxed_local()
 }
 
-/// Milliseconds since 1970 as the clock on the wall of a zone; the least number says that there are none.
+/// The last millisecond that every zone has on its calendar, about the year 262 000.
+const LAST_MILLIS: i64 = 8_210_000_000_000_000;
+
+/// Milliseconds since 1970 as the clock on the wall of a zone; those that no calendar has, the end of input among them, as
+/// they are.
 fn wall_clock(column: &str, zone: &str) -> String {
     let zone = if zone == "UTC" { "+00:00" } else { zone };
     format!(
-        "arrow_cast(to_local_time(arrow_cast(nullif({column}, arrow_cast('{}', 'Int64')), \
-         'Timestamp(Millisecond, Some(\"{zone}\"))')), 'Timestamp(Second, None)')",
-        i64::MIN
+        "coalesce(arrow_cast(to_local_time(arrow_cast(CASE WHEN {column} BETWEEN -{LAST_MILLIS} AND {LAST_MILLIS} \
+         THEN {column} END, 'Timestamp(Millisecond, Some(\"{zone}\"))')), 'Timestamp(Second, None)'), \
+         arrow_cast({column} / 1000, 'Timestamp(Second, None)'))"
     )
 }
 
 /// A string literal.
 pub fn literal(text: &str) -> String {
     quoted(text, '\'')
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::prelude::SessionContext;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn watermarks_that_no_calendar_has_are_listed_with_the_others() {
+        for zone in ["UTC", "Asia/Shanghai", "-08:00"] {
+            let shown = wall_clock("w", zone);
+            let given = format!("(VALUES ({}), (99999999999999999), (0), (NULL)) t(w)", i64::MAX);
+            let rows = SessionContext::new().sql(&format!("SELECT {shown} FROM {given}")).await.unwrap();
+            let rows = rows.collect().await.unwrap_or_else(|error| panic!("{zone}: {error}"));
+            assert_eq!(rows.iter().map(|batch| batch.num_rows()).sum::<usize>(), 4, "{zone}");
+        }
+    }
 }

@@ -33,8 +33,10 @@ use super::state::Shell;
 use super::variables::Variables;
 use crate::error::{Error, Result};
 
+#[cfg(feature = "slt")]
+pub use arguments::words;
+pub use arguments::{Word, marked_words, unquoted};
 use arguments::{file_name, without_semicolon};
-pub use arguments::{unquoted, words};
 #[cfg(feature = "slt")]
 pub use pin::{pin_statement, unpin_statements};
 
@@ -127,7 +129,15 @@ impl Call {
     /// # Errors
     /// A quote that is not closed.
     pub fn words(&self, variables: &Variables) -> Result<Vec<String>> {
-        words(&self.rest, variables)
+        arguments::words(&self.rest, variables)
+    }
+
+    /// The same, with what began with a quote marked.
+    ///
+    /// # Errors
+    /// A quote that is not closed.
+    pub fn marked_words(&self, variables: &Variables) -> Result<Vec<Word>> {
+        marked_words(&self.rest, variables)
     }
 
     /// SQL: the rest of the line without its semicolon.

@@ -76,8 +76,8 @@ pub const COMMANDS: &[&Command] = &[
         &["quiet"],
         "[on|off]",
         Argument::Words(&["on", "off"]),
-        "tell neither pins nor row counts",
-        "不显示快照与行数",
+        "tell neither pins nor notices nor row counts",
+        "不显示快照、提示与行数",
         quiet
     ),
     setting!(&["timeout"], "[time|off]", Argument::None, "time a statement gets", "每条语句的时限", timeout),

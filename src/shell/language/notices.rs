@@ -17,12 +17,12 @@ fn chinese(kind: &NoticeKind) -> String {
             format!("{table} 的 LATEST 提示文件指向快照 {hinted}，但该快照不存在；已改为列目录，读最新的快照 {newest}")
         }
         NoticeKind::BranchByOption { branch } => format!("表选项 branch 指向分支 '{branch}'，读的是这个分支"),
-        NoticeKind::TagOfThatNumber { id, held } => {
-            format!("读的是快照 {id}；另有同名标签 '{id}'，持有快照 {held}：要读标签请加引号写 '{id}'")
-        }
-        NoticeKind::SnapshotOfThatNumber { tag, held, id } => {
-            format!("读的是标签 '{tag}'，持有快照 {held}；另有快照 {id}：要读快照请写不带引号的 {id}")
-        }
+        NoticeKind::TagOfThatNumber { table, id, held } => format!(
+            "读的是快照 {id}；另有同名标签 '{id}'，持有快照 {held}：要读标签请写 VERSION AS OF '{id}' 或 {table}@tag:{id}"
+        ),
+        NoticeKind::SnapshotOfThatNumber { table, tag, held, id } => format!(
+            "读的是标签 '{tag}'，持有快照 {held}；另有快照 {id}：要读快照请写 VERSION AS OF {id} 或 {table}@v{id}"
+        ),
         NoticeKind::TimesNotInOrder { before, before_time, chosen, chosen_time } => format!(
             "提交时间不是递增的：快照 {before}（提交于 {before_time}）排在所选快照 {chosen}（提交于 {chosen_time}）之前"
         ),
@@ -83,11 +83,11 @@ fn chinese(kind: &NoticeKind) -> String {
             let (name, value) = (name.replace('\'', "''"), value.replace('\'', "''"));
             format!("SET '{name}' = '{value}' 也在起作用；RESET '{name}' 取消")
         }
-        NoticeKind::PartlyFromMetadata { unopened, files } => format!(
-            "结果部分来自元数据，{files} 个数据文件中有 {unopened} 个没有打开；SET lakepin.verify_files = true 会检查文件是否存在"
-        ),
-        NoticeKind::FromMetadata => {
-            "结果来自元数据，没有打开数据文件；SET lakepin.verify_files = true 会检查文件是否存在".to_string()
+        NoticeKind::PartlyFromMetadata { unopened, files, verified } => {
+            format!("结果部分来自元数据，{files} 个数据文件中有 {unopened} 个没有打开；{}", existence(*verified))
+        }
+        NoticeKind::FromMetadata { verified } => {
+            format!("结果来自元数据，没有打开数据文件；{}", existence(*verified))
         }
         NoticeKind::OfNow { table, pinned: Some(id) } => format!("{table} 说的是现在，不是固定的快照 {id}"),
         NoticeKind::OfNow { table, pinned: None } => format!("{table} 说的是现在，不是固定的状态"),
@@ -110,6 +110,14 @@ fn chinese(kind: &NoticeKind) -> String {
             format!("有 {rows} 行所在的文件只存放其他文件的行的部分列，这里没有计入；快照里的行数计入了它们")
         }
         NoticeKind::Own(text) => text.clone(),
+    }
+}
+
+/// Whether files that were not opened are there.
+fn existence(verified: bool) -> &'static str {
+    match verified {
+        true => "这些文件都在（lakepin.verify_files）",
+        false => "SET lakepin.verify_files = true 会检查文件是否存在",
     }
 }
 

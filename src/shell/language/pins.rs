@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::notices::reference;
 use super::{Language, advice};
-use crate::sql::{Hold, Outlook, OutlookEnd, PinLine, PinNote, Reason};
+use crate::sql::{BATCH, END_OF_INPUT, Hold, Outlook, OutlookEnd, PinLine, PinNote, Reason};
 
 /// The line of a pin in a language.
 pub fn pin(line: &PinLine, language: Language) -> String {
@@ -34,18 +34,21 @@ fn chinese(line: &PinLine) -> String {
     }
     if line.snapshot_id.is_some() {
         let said = |text: &Option<String>| text.clone().unwrap_or_else(|| "无".to_string());
-        // what batch jobs commit with
+        // as COMMIT => (…) takes it
         let identifier = match line.identifier {
-            Some(i64::MAX) => "批作业".to_string(),
+            Some(BATCH) => "batch（批作业）".to_string(),
             number => number.map(|number| number.to_string()).unwrap_or_default(),
+        };
+        let watermark = match line.watermark {
+            Some(END_OF_INPUT) => "输入已结束".to_string(),
+            _ => said(&details.watermark_time),
         };
         let _ = write!(
             text,
-            "，提交于 {}，{}，提交者 '{}'，提交号 {identifier}，水位 {}，模式 {}",
+            "，提交于 {}，{}，提交者 '{}'，提交号 {identifier}，水位 {watermark}，模式 {}",
             said(&details.commit_time),
             line.kind.as_deref().unwrap_or_default(),
             line.user.as_deref().unwrap_or_default(),
-            said(&details.watermark_time),
             details.written_schema_id
         );
     }
@@ -155,7 +158,7 @@ mod tests {
     fn lines_of_pins_are_told_in_chinese() {
         let told = |line: &PinLine| pin(line, Language::Zh);
         let mut line = line();
-        let rest = "，提交于 1970-01-01 00:00:00.000 UTC (0 ms)，APPEND，提交者 'flink'，提交号 批作业，水位 无，模式 0，按模式 1 \
+        let rest = "，提交于 1970-01-01 00:00:00.000 UTC (0 ms)，APPEND，提交者 'flink'，提交号 batch（批作业），水位 无，模式 0，按模式 1 \
                     读取，标签 'eod'";
         assert_eq!(told(&line), format!("pay.t @ 快照 7{rest}"));
         assert_eq!(pin(&line, Language::En), "as it is");

@@ -6,7 +6,7 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 
 use super::width::escaped;
-use super::{Renderer, Style};
+use super::{Renderer, Style, word_of};
 use crate::export::value::{Times, is_numeric, text};
 
 /// Rows as lines of a Markdown table.
@@ -39,10 +39,12 @@ impl Renderer for Markdown {
         let times = Times { between: ' ', zone: self.style.zone };
         for row in 0..batch.num_rows() {
             let mut line = String::from("|");
-            for column in batch.columns() {
+            for (column, field) in batch.columns().iter().zip(self.schema.fields()) {
                 let mut value = String::new();
                 line.push(' ');
-                if text(column.as_ref(), row, times, &mut value)? {
+                if let Some(word) = word_of(&self.style.words_of(field), column.as_ref(), row) {
+                    line.push_str(&cell(word));
+                } else if text(column.as_ref(), row, times, &mut value)? {
                     line.push_str(&cell(&value));
                 } else {
                     line.push_str(&self.style.null);

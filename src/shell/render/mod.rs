@@ -21,7 +21,8 @@ mod visible;
 pub mod width;
 
 use ::arrow::array::timezone::Tz;
-use ::arrow::datatypes::SchemaRef;
+use ::arrow::array::{Array, AsArray};
+use ::arrow::datatypes::{DataType, Field, Int64Type, SchemaRef, TimeUnit, TimestampSecondType};
 use clap::ValueEnum;
 
 pub use crate::export::{Decimals, Renderer};
@@ -105,6 +106,41 @@ pub struct Style {
     pub cell_width: usize,
     /// Decimals in JSON.
     pub decimals: Decimals,
+    /// What people read in place of some numbers; data formats keep those.
+    pub words: Vec<Word>,
+}
+
+/// A number of a column, a time among them, that stands for something else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Word {
+    /// The column.
+    pub column: &'static str,
+    /// The number, in the unit of the column.
+    pub number: i64,
+    /// What it stands for.
+    pub text: &'static str,
+}
+
+impl Style {
+    /// The word for each number of a column that has one.
+    fn words_of(&self, column: &Field) -> Vec<Word> {
+        self.words.iter().filter(|word| word.column == column.name()).copied().collect()
+    }
+}
+
+/// The word for a value.
+fn word_of(words: &[Word], column: &dyn Array, row: usize) -> Option<&'static str> {
+    if words.is_empty() || column.is_null(row) {
+        return None;
+    }
+    let number = match column.data_type() {
+        DataType::Int64 => column.as_primitive_opt::<Int64Type>().map(|numbers| numbers.value(row)),
+        DataType::Timestamp(TimeUnit::Second, _) => {
+            column.as_primitive_opt::<TimestampSecondType>().map(|times| times.value(row))
+        }
+        _ => None,
+    };
+    words.iter().find(|word| Some(word.number) == number).map(|word| word.text)
 }
 
 impl Default for Style {
@@ -116,6 +152,7 @@ impl Default for Style {
             ascii: false,
             cell_width: 60,
             decimals: Decimals::String,
+            words: Vec::new(),
         }
     }
 }
@@ -152,6 +189,21 @@ fn names_of_files_say_their_format() {
         ("a.table", None),
     ] {
         assert_eq!(Format::of_file(name), format, "{name}");
+    }
+}
+
+#[cfg(test)]
+#[test]
+fn numbers_that_stand_for_something_are_words_to_people_only() {
+    let column = |number: i64| -> ::arrow::array::ArrayRef {
+        std::sync::Arc::new(::arrow::array::Int64Array::from(vec![1, number]))
+    };
+    let batch = ::arrow::array::RecordBatch::try_from_iter([("identifier", column(i64::MAX)), ("n", column(i64::MAX))]);
+    let words = vec![Word { column: "identifier", number: i64::MAX, text: "batch" }];
+    let (batch, style) = ([batch.unwrap()], Style { words, ..Style::default() });
+    for (format, times) in [(Format::Table, 1), (Format::Markdown, 1), (Format::Vertical, 1), (Format::Csv, 0)] {
+        let text = to_text(format, &batch, &style, Limits::NONE);
+        assert_eq!((text.matches("batch").count(), text.matches("9223").count()), (times, 2 - times), "{text}");
     }
 }
 

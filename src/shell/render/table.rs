@@ -10,7 +10,7 @@ use arrow::datatypes::SchemaRef;
 
 use super::vertical::{Records, VALUE_WIDTH};
 use super::width::{clipped, escaped, fitted, grouped, width};
-use super::{Renderer, Style};
+use super::{Renderer, Style, Word, word_of};
 use crate::export::value::{Times, is_numeric, may_be_long, text};
 
 /// Rows measured for the widths of a grid without cap.
@@ -106,6 +106,8 @@ pub struct Table {
     texts: Vec<bool>,
     /// Columns whose values may be cut for their length.
     long: Vec<bool>,
+    /// Words for numbers, one list a column.
+    words: Vec<Vec<Word>>,
     style: Style,
     limits: Limits,
     rows: u64,
@@ -132,6 +134,7 @@ impl Table {
             right: schema.fields().iter().map(|f| is_numeric(f.data_type())).collect(),
             texts: schema.fields().iter().map(|f| f.data_type().is_string()).collect(),
             long: schema.fields().iter().map(|f| may_be_long(f.data_type())).collect(),
+            words: schema.fields().iter().map(|f| style.words_of(f)).collect(),
             style,
             limits,
             rows: 0,
@@ -144,7 +147,11 @@ impl Table {
     fn row(&self, batch: &RecordBatch, row: usize, cell_width: usize) -> io::Result<Row> {
         let times = Times { between: ' ', zone: self.style.zone };
         let mut cells = Vec::with_capacity(batch.num_columns());
-        for (column, long) in batch.columns().iter().zip(&self.long) {
+        for ((column, long), words) in batch.columns().iter().zip(&self.long).zip(&self.words) {
+            if let Some(word) = word_of(words, column.as_ref(), row) {
+                cells.push(Cell { text: word.to_string(), null: false });
+                continue;
+            }
             let cell_width = if *long { cell_width } else { 0 };
             let mut value = String::new();
             cells.push(if text(column.as_ref(), row, times, &mut value)? {

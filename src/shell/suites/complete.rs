@@ -32,6 +32,10 @@ struct Page {
 /// # Errors
 /// A file that cannot be read or written.
 pub async fn complete_file(path: &Path, options: &Options) -> Result<Completed> {
+    if parse::text(path)?.trim().is_empty() {
+        // nothing to run, and a line more would be all that changes
+        return Err(Error::invalid("the file has no records").with_code("Syntax").with_context("file", path.display()));
+    }
     let records = parse::records(path)?;
     let mut runner = runner(options);
     let mut completed = Completed::default();
@@ -143,4 +147,33 @@ fn write(page: &Page) -> Result<()> {
         let _ = std::fs::remove_file(&aside);
         failed(e)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::sql::SessionConfig;
+
+    #[tokio::test]
+    async fn a_file_without_records_is_left_as_it_is() {
+        let options = Options {
+            warehouse: None,
+            store_options: BTreeMap::new(),
+            session: SessionConfig::default(),
+            variables: BTreeMap::new(),
+            labels: Vec::new(),
+            timeout: None,
+            own_threads: false,
+        };
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("empty.slt");
+        for text in ["", "\n\n"] {
+            std::fs::write(&file, text).unwrap();
+            let told = complete_file(&file, &options).await.err().map(|error| error.message().to_string());
+            assert_eq!(told.as_deref(), Some("the file has no records"));
+            assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
+        }
+    }
 }

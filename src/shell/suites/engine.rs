@@ -14,7 +14,7 @@ use super::Options;
 use super::place::Places;
 use super::value::{Letter, letters, plan_rows, rows};
 use crate::error::{Error, Result};
-use crate::shell::commands::{pin_statement, unpin_statements, words};
+use crate::shell::commands::{marked_words, pin_statement, unpin_statements, words};
 use crate::shell::execute::{Clock, lost_task};
 use crate::shell::variables::Variables;
 use crate::shell::workers::{Owned, Workers};
@@ -162,10 +162,10 @@ fn pinning(text: &str) -> Result<Option<String>> {
     let Some((name, rest)) = text.strip_prefix('\\').map(|line| line.split_once(' ').unwrap_or((line, ""))) else {
         return Ok(None);
     };
-    let words = words(rest, &Variables::new())?;
+    let none = Variables::new();
     match name {
-        "pin" => pin_statement(&words).map(Some),
-        "unpin" => unpin_statements(&words).map(|statements| Some(statements.join(";"))),
+        "pin" => pin_statement(&marked_words(rest, &none)?).map(Some),
+        "unpin" => unpin_statements(&words(rest, &none)?).map(|statements| Some(statements.join(";"))),
         _ => Err(Error::invalid(format!("there is no command \\{name} in a suite"))
             .with_code("UnknownCommand")
             .with_hint("known: \\connect, \\pin, \\unpin")),

@@ -238,6 +238,12 @@ impl Session {
                 row.matching = Some(found.get(&row.values).copied().unwrap_or(0));
             }
         }
+        notices.extend(run.statement.notices());
+        for notice in notices {
+            if !accounting.notices.contains(&notice) {
+                accounting.notices.push(notice);
+            }
+        }
         let session = run.statement.used().iter().any(|used| used.session);
         Ok((pin::line(lake.pin(), run.statement.zone(), session), accounting))
     }

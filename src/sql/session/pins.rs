@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use datafusion::logical_expr::TableType;
 use datafusion::sql::sqlparser::ast::{Spanned, TableFactor};
 use indexmap::IndexMap;
 
@@ -27,6 +28,17 @@ struct Wanted {
     table: String,
     selection: Selection,
     place: Place,
+}
+
+/// The error for a view or table of the session itself, which has no snapshots.
+fn not_pinnable(name: &str, kind: TableType) -> Error {
+    let (what, hint) = match kind {
+        TableType::View => ("view", "pin the tables it reads: it reads them at their pins"),
+        _ => {
+            ("table of this session", "only tables of the warehouse have snapshots; this one changes with nobody else")
+        }
+    };
+    Error::invalid(format!("'{name}' is a {what} and has no snapshot to pin")).with_code("BadSelector").with_hint(hint)
 }
 
 impl Session {
@@ -189,9 +201,15 @@ impl Session {
                 let table = run.statement.table(&database, &name).await?;
                 let (table, selection) = run.statement.on_branch(table, parts, &selection).await?;
                 let pin = run.statement.pin_anew(&table, &selection).await?;
-                Ok((table, selection, pin))
+                Ok::<_, Error>((table, selection, pin))
             };
-            let (table, selection, pin) = found.await.map_err(|error| place.attach(error))?;
+            let (table, selection, pin) = match found.await {
+                Err(error) if error.code() == "TableNotFound" => {
+                    let of_session = self.settings().local(&database, &name);
+                    return Err(place.attach(of_session.map_or(error, |local| not_pinnable(&name, local.table_type()))));
+                }
+                found => found.map_err(|error| place.attach(error))?,
+            };
             let said = if selection.chooses() { selection.suffix() } else { pin.request.to_string() };
             let mut options = selection.options;
             drop_choices(&mut options);

@@ -22,6 +22,7 @@ use super::rewrite::rewrite;
 use super::tokens::{are_words, is_word, mark, quoted_selector, syntax, word, word_or_string, written};
 use crate::error::{Error, Result};
 use crate::notice::Notice;
+use crate::spec::options::reading_options;
 
 /// How deep expressions and queries may be nested.
 const RECURSION_LIMIT: usize = 128;
@@ -448,6 +449,18 @@ fn unpin(tokens: Vec<TokenWithSpan>) -> Result<Command> {
 fn option_command(tokens: &[TokenWithSpan]) -> Result<Option<Command>> {
     let verb = ["SET", "RESET", "SHOW"].into_iter().find(|verb| is_word(tokens.first(), verb));
     let Some(verb) = verb else { return Ok(None) };
+    if verb == "RESET" && is_word(tokens.get(1), "ALL") && tokens.len() == 2 {
+        let place = Place::from(tokens.first().map_or_else(Span::empty, |token| token.span).start);
+        return Err(place.attach(
+            Error::unsupported("RESET ALL is not supported: one setting is reset at a time")
+                .with_code("NotYet")
+                .with_hint(
+                    "RESET paimon forgets all options of tables, UNPIN ALL all pins; RESET datafusion.execution.batch_size \
+                     one setting of the engine",
+                ),
+        ));
+    }
+    refuse_bare_option(tokens)?;
     let Some((name, next)) = option_name(tokens) else { return Ok(None) };
     match verb {
         "RESET" => {
@@ -477,6 +490,38 @@ fn option_command(tokens: &[TokenWithSpan]) -> Result<Option<Command>> {
             Ok(Some(Command::SetOption { name, value }))
         }
     }
+}
+
+/// Refuses an option of tables without `paimon.` before it, which the engine would take for one of its own.
+fn refuse_bare_option(tokens: &[TokenWithSpan]) -> Result<()> {
+    let mut name = match tokens.get(1).map(|token| &token.token) {
+        Some(Token::SingleQuotedString(name)) => name.clone(),
+        Some(Token::Word(word)) => word.value.clone(),
+        _ => return Ok(()),
+    };
+    let more = tokens.iter().skip(2).map_while(|token| match &token.token {
+        Token::Period => Some("."),
+        Token::Minus => Some("-"),
+        Token::Word(word) if !word.value.eq_ignore_ascii_case("to") => Some(word.value.as_str()),
+        _ => None,
+    });
+    more.for_each(|part| name.push_str(part));
+    let ours = |option: &str| name == option || name.strip_suffix(option).is_some_and(|table| table.ends_with('.'));
+    let foreign = ["paimon.", "datafusion.", "lakepin."].iter().any(|owner| name.starts_with(owner));
+    let Some(option) = reading_options().filter(|option| ours(option)).max_by_key(|option| option.len()) else {
+        return Ok(());
+    };
+    if foreign {
+        return Ok(());
+    }
+    let place = Place::from(tokens.get(1).map_or_else(Span::empty, |token| token.span).start);
+    Err(place.attach(
+        Error::invalid(format!("'{name}' is an option of tables: paimon. stands before it"))
+            .with_code("UnknownOption")
+            .with_hint(format!(
+                "write SET 'paimon.{option}' = '…' for every table, SET 'paimon.DATABASE.TABLE.{option}' = '…' for one"
+            )),
+    ))
 }
 
 /// A name that starts with `paimon`, quoted or as words with points and hyphens.
@@ -584,6 +629,24 @@ mod tests {
         assert!(matches!(parsed("RESET paimon").unwrap(), Command::ResetOption(None)));
         assert!(matches!(parsed("SET datafusion.execution.batch_size = 5").unwrap(), Command::Statement(_)));
         assert!(matches!(parsed("SET TIME ZONE '+08:00'").unwrap(), Command::Statement(_)));
+    }
+
+    #[test]
+    fn options_of_tables_need_their_prefix_and_reset_all_has_a_way_out() {
+        for sql in [
+            "SET 'scan.snapshot-id' = '3'",
+            "SET scan.snapshot-id = 3",
+            "SET \"pay.t.scan.snapshot-id\" = 3",
+            "RESET 'file-index.read.enabled'",
+        ] {
+            let error = parsed(sql).unwrap_err();
+            assert_eq!(error.code(), "UnknownOption", "{sql}: {error}");
+            assert!(error.hint().unwrap().contains("SET 'paimon."), "{sql}: {error}");
+        }
+        assert!(matches!(parsed("SET datafusion.execution.batch_size = 5").unwrap(), Command::Statement(_)));
+        let error = parsed("RESET ALL").unwrap_err();
+        assert_eq!(error.code(), "NotYet");
+        assert!(error.hint().unwrap().contains("UNPIN ALL"), "{error}");
     }
 
     #[test]

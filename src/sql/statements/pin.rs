@@ -5,6 +5,7 @@ use crate::notice::{Notice, NoticeKind};
 use crate::recon::retention::{self, Hold};
 use crate::scan::ChangeRange;
 use crate::snapshot::{Pin, SessionZone};
+use crate::spec::END_OF_INPUT;
 use crate::sql::cells::{self, Cell, Kind};
 use crate::sql::result::{Outlook, OutlookEnd, PinDetails, PinLine, PinNote, ShownPins};
 use crate::sql::settings::SessionPin;
@@ -46,7 +47,7 @@ pub(crate) fn line(pin: &Pin, zone: &SessionZone, session: bool) -> PinLine {
         text: pin.describe(zone),
         details: Box::new(PinDetails {
             commit_time: snapshot.map(|s| zone.show_exact(s.time_millis)),
-            watermark_time: snapshot.and_then(|s| s.watermark).map(|w| zone.show_exact(w)),
+            watermark_time: snapshot.and_then(|s| s.watermark).map(|w| zone.show_watermark(w)),
             written_schema_id: snapshot.map_or(pin.schema.id, |s| s.schema_id).0,
             latest_schema_id: pin.latest_schema_id.0,
             fallback: pin.fallback.as_ref().map(|other| self::line(other, zone, false)),
@@ -107,7 +108,10 @@ pub(crate) async fn show(pins: &[SessionPin], zone: &SessionZone, now: i64) -> R
             Cell::opt_long(snapshot.map(|s| s.commit_identifier)),
             Cell::opt_text(snapshot.map(|s| s.commit_kind.as_str())),
             Cell::opt_text(snapshot.map(|s| zone.show(s.time_millis))),
-            Cell::opt_text(snapshot.and_then(|s| s.watermark).map(|w| zone.show(w))),
+            Cell::opt_text(snapshot.and_then(|s| s.watermark).map(|w| match w {
+                END_OF_INPUT => zone.show_watermark(w),
+                millis => zone.show(millis),
+            })),
             Cell::opt_text(snapshot.map(|s| age(now.saturating_sub(s.time_millis)))),
             Cell::opt_text(expires_about.map(|time| zone.show(time))),
             Cell::opt_text((!held.is_empty()).then_some(held)),

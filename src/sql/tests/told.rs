@@ -65,6 +65,7 @@ async fn a_name_given_twice_is_told_by_name_and_place() {
         ("CREATE VIEW w(x, x) AS SELECT id, v FROM t", "DuplicateName 1:18", "'x'"),
         ("SELECT count(*), count(*) FROM t", "DuplicateName ?:?", "'count"),
         ("CREATE TEMPORARY TABLE w AS SELECT a.id, b.id FROM t a, t b", "DuplicateName 1:44", "'id'"),
+        ("CREATE VIEW w AS SELECT a.id, b.id FROM t a, t b", "DuplicateName 1:33", "'id'"),
         ("SELECT * FROM t x, t x", "DuplicateName 1:22", "'x'"),
     ] {
         let (error, place) = told(&session, sql).await;
