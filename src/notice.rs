@@ -164,6 +164,30 @@ pub enum NoticeKind {
         /// Rows of them.
         rows: u64,
     },
+    /// `scan.bucket` leaves buckets out that hold rows.
+    BucketOption {
+        /// Table.
+        table: String,
+        /// The bucket that is read.
+        bucket: i32,
+        /// Buckets that are not, each of its partition.
+        buckets: u64,
+        /// Files of them.
+        files: u64,
+        /// Rows of them.
+        rows: u64,
+    },
+    /// Rows counted of another branch, which the snapshot does not count.
+    OtherBranchRows {
+        /// Table.
+        table: String,
+        /// That branch.
+        branch: String,
+        /// Rows of it.
+        rows: u64,
+        /// Rows of the snapshot that are not read, since that branch has their partitions.
+        unread: u64,
+    },
     /// Whether deletion vectors that are not applied name rows could not be found out.
     VectorsNotKnown {
         /// Table.
@@ -346,6 +370,20 @@ impl fmt::Display for NoticeKind {
             }
             Self::Hidden { which, files, rows } => {
                 write!(f, "{}: {}, {} not read", which.rule(), Plural(*files, "file"), Plural(*rows, "row"))
+            }
+            Self::BucketOption { table, bucket, buckets, files, rows } => write!(
+                f,
+                "{table}: option 'scan.bucket' = '{bucket}' reads that bucket alone: {} of {}, {} not read",
+                Plural(*files, "file"),
+                Plural(*buckets, "other bucket"),
+                Plural(*rows, "row")
+            ),
+            Self::OtherBranchRows { table, branch, rows, unread } => {
+                write!(f, "{table}: {} of branch '{branch}', which the snapshot does not count", Plural(*rows, "row"))?;
+                match unread {
+                    0 => Ok(()),
+                    rows => write!(f, "; {} that it counts not read, since '{branch}' has the partition", Plural(*rows, "row")),
+                }
             }
             Self::VectorsNotKnown { table, why } => {
                 write!(f, "{table}: whether vectors that are not applied name rows is not known: {why}")
