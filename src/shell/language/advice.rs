@@ -70,6 +70,7 @@ fn of_time_travel(code: &str) -> Option<&'static str> {
         "PinLost" => "固定的快照已被回滚或替换：用 \\pins 查看，再用 \\pin 重新固定",
         "NotPinned" => "这个表没有固定：用 \\pins 查看",
         "TagNotFound" => "没有这个标签：用 \\dtag 表名 查看标签",
+        "BranchWithoutSchema" => "这个分支的目录里没有 schema：恢复它，或读别的分支",
         "BranchNotFound" => "没有这个分支：用 \\dbr 表名 查看分支",
         "CommitNotFound" => "没有找到这次提交：用 \\ds 表名 查看提交者和提交号",
         "TimestampTooEarly" => "早于最早保留的快照：换一个更晚的时间，或使用标签",

@@ -70,6 +70,14 @@ impl Table {
             return Ok(table);
         }
         let mut known = self.branches().await?;
+        if known.iter().any(|known| known == name) {
+            let folder = self.root.join("branch")?.join(&format!("branch-{name}"))?.join("schema")?;
+            return Err(Error::corrupt(format!("branch '{name}' has no schema folder"))
+                .with_code("BranchWithoutSchema")
+                .with_context("table", format!("{}.{}", self.ident.database, self.ident.table))
+                .with_context("file", folder)
+                .with_hint("restore the folder, or read another branch"));
+        }
         known.push(MAIN_BRANCH.to_string());
         Err(Error::not_found(format!("there is no branch '{name}'"))
             .with_code("BranchNotFound")
