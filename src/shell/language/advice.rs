@@ -175,7 +175,9 @@ fn of_data(code: &str) -> Option<&'static str> {
         "CorruptDeletionVector" | "DeletionVectorAmbiguous" => {
             "删除向量损坏或互相矛盾，为免读出已删除的行，没有返回结果：恢复索引文件，或换一个快照"
         }
-        "CorruptFileIndex" | "FileIndexCorrupt" => "文件索引损坏：恢复索引文件，或换一个快照",
+        "CorruptFileIndex" | "FileIndexCorrupt" => {
+            "文件索引损坏：恢复索引文件；或 SET 'paimon.库.表.file-index.read.enabled' = 'false' 后不用索引读取"
+        }
         "CorruptRow" => "清单里的主键或分区值损坏：恢复错误里的文件，或换一个快照",
         "MalformedJson" => "元数据文件不是合法的 JSON，可能写了一半或被改动：恢复该文件，或换一个快照或标签",
         "MalformedType" => "模式文件里的类型写法不对：恢复该文件，或换一个快照",
