@@ -132,7 +132,9 @@ fn of_table(code: &str) -> Option<&'static str> {
         "UnsupportedCast" => "列的类型改过，旧文件里的值不能转成新类型：不选这一列，或读改类型之前的快照",
         "InvalidCastValue" => "列的类型改过，旧文件里有值转不成新类型：不选这一列，或读改类型之前的快照",
         "TimestampOutOfRange" => "时间超出纳秒精度的范围（1677 至 2262 年）：不选这一列，或把列改为 TIMESTAMP(6)",
-        "UnexpectedFileType" => "文件里的列类型与表不一致：SET lakepin.merge_source = false 可换一种方式读取",
+        "UnexpectedFileType" => {
+            "文件里的列类型与表不一致：有提示就按提示换一种方式读；否则读别的快照，或请写入方重写该文件"
+        }
         "AggregateFunctionUnknown" | "AggregateFunctionUnsupported" => "不支持该列的聚合函数：查询里不选这一列",
         "AggregateType" => "聚合函数与列的类型不符：检查该列的聚合选项，或查询里不选这一列",
         "AggregateOverflow" => "合并时聚合结果超出了列的类型：加宽该列的类型，或查询里不选这一列",
