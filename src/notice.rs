@@ -310,6 +310,11 @@ pub enum NoticeKind {
         /// The snapshots.
         snapshots: Vec<i64>,
     },
+    /// A table of a database that is pinned has no snapshot.
+    PinnedEmpty {
+        /// Table.
+        table: String,
+    },
     /// A pinned snapshot will soon be gone.
     ExpiresSoon {
         /// Table.
@@ -462,6 +467,9 @@ impl fmt::Display for NoticeKind {
                     "{table} was read at several states (snapshots {}) and is not pinned; PIN TABLE says which",
                     ids.join(", ")
                 )
+            }
+            Self::PinnedEmpty { table } => {
+                write!(f, "{table} has no snapshot, so none of the past either: it is pinned as empty")
             }
             Self::ExpiresSoon { table, snapshot, about } => {
                 write!(f, "snapshot {snapshot} of {table} may be expired ")?;

@@ -110,6 +110,7 @@ fn chinese(kind: &NoticeKind) -> String {
             let ids: Vec<String> = snapshots.iter().map(i64::to_string).collect();
             format!("{table} 读了几个快照（{}），没有固定；用 PIN TABLE 指明哪一个", ids.join(", "))
         }
+        NoticeKind::PinnedEmpty { table } => format!("{table} 没有快照，也就没有过去的状态：按空表固定"),
         NoticeKind::ExpiresSoon { table, snapshot, about } => {
             let when = match about {
                 Some(time) => format!("约在 {time}"),
