@@ -101,6 +101,12 @@ async fn run() -> Result<Outcome, String> {
         folder: root.join("warehouse"),
         options: options(server.port),
     };
+    // a bucket's top is a folder like any other: what is in it is named
+    match lakepin::Warehouse::open(&format!("s3://{BUCKET}/nosuch"), &side.options).await {
+        Err(error) if error.hint().is_some_and(|hint| hint.contains("'wh'")) => {}
+        Err(error) => return Err(format!("a warehouse that is not there names no neighbour: {error:?}")),
+        Ok(_) => return Err("a warehouse that is not there was opened".into()),
+    }
     let mut files = 0;
     for table in TABLES {
         files += compare_table(&side, table).await.map_err(|m| format!("{table}: {m}"))?.files();

@@ -168,6 +168,30 @@ pub enum NoticeKind {
         /// Rows of them.
         rows: u64,
     },
+    /// `scan.bucket` leaves buckets out that hold rows.
+    BucketOption {
+        /// Table.
+        table: String,
+        /// The bucket that is read.
+        bucket: i32,
+        /// Buckets that are not, each of its partition.
+        buckets: u64,
+        /// Files of them.
+        files: u64,
+        /// Rows of them.
+        rows: u64,
+    },
+    /// Rows counted of another branch, which the snapshot does not count.
+    OtherBranchRows {
+        /// Table.
+        table: String,
+        /// That branch.
+        branch: String,
+        /// Rows of it.
+        rows: u64,
+        /// Rows of the snapshot that are not read, since that branch has their partitions.
+        unread: u64,
+    },
     /// Whether deletion vectors that are not applied name rows could not be found out.
     VectorsNotKnown {
         /// Table.
@@ -303,6 +327,11 @@ pub enum NoticeKind {
         /// The snapshots.
         snapshots: Vec<i64>,
     },
+    /// A table of a database that is pinned has no snapshot.
+    PinnedEmpty {
+        /// Table.
+        table: String,
+    },
     /// A pinned snapshot will soon be gone.
     ExpiresSoon {
         /// Table.
@@ -372,6 +401,20 @@ impl fmt::Display for NoticeKind {
             }
             Self::Hidden { which, files, rows } => {
                 write!(f, "{}: {}, {} not read", which.rule(), Plural(*files, "file"), Plural(*rows, "row"))
+            }
+            Self::BucketOption { table, bucket, buckets, files, rows } => write!(
+                f,
+                "{table}: option 'scan.bucket' = '{bucket}' reads that bucket alone: {} of {}, {} not read",
+                Plural(*files, "file"),
+                Plural(*buckets, "other bucket"),
+                Plural(*rows, "row")
+            ),
+            Self::OtherBranchRows { table, branch, rows, unread } => {
+                write!(f, "{table}: {} of branch '{branch}', which the snapshot does not count", Plural(*rows, "row"))?;
+                match unread {
+                    0 => Ok(()),
+                    rows => write!(f, "; {} that it counts not read, since '{branch}' has the partition", Plural(*rows, "row")),
+                }
             }
             Self::VectorsNotKnown { table, why } => {
                 write!(f, "{table}: whether vectors that are not applied name rows is not known: {why}")
@@ -454,6 +497,9 @@ impl fmt::Display for NoticeKind {
                     "{table} was read at several states (snapshots {}) and is not pinned; PIN TABLE says which",
                     ids.join(", ")
                 )
+            }
+            Self::PinnedEmpty { table } => {
+                write!(f, "{table} has no snapshot, so none of the past either: it is pinned as empty")
             }
             Self::ExpiresSoon { table, snapshot, about } => {
                 write!(f, "snapshot {snapshot} of {table} may be expired ")?;

@@ -1,5 +1,8 @@
 //! Merging: ties, deletes, groups, first rows, many runs.
 
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Int8Array, Int32Array, Int64Array, RecordBatch, StringArray};
 use lakepin::ErrorKind;
 use lakepin::spec::CommitKind;
 use lakepin::sql::SessionConfig;
@@ -257,32 +260,55 @@ async fn the_first_row_wins_and_level_0_is_announced(lake: Lake) -> Done {
     check(error.code() == "FixedOption" && way_out, format!("{error:?}"))
 }
 
+fn int32(values: impl Iterator<Item = i64>) -> ArrayRef {
+    Arc::new(values.map(|value| i32::try_from(value).ok()).collect::<Int32Array>())
+}
+
 async fn hundreds_of_runs_in_bounded_memory(lake: Lake) -> Done {
     let (files, per_file) = if full_scale() { (600, 50_000) } else { (600, 40) };
     let spec = keyed(&[("k", "INT NOT NULL"), ("v", "INT"), ("pad", "STRING")]);
     let mut runs = lake.table("runs", &spec)?;
     let mut apart = lake.table("apart", &spec)?;
-    let rows_of = |start: i64, step: i64, file: i64| -> Vec<Value> {
-        (0..per_file).map(|i| json!({"k": start + i * step, "v": file, "pad": "x".repeat(20)})).collect()
+    let file_of = |start: i64, step: i64, file: i64| -> Result<FileSpec, String> {
+        let rows = 0..per_file;
+        let columns: [(&str, ArrayRef, bool); 5] = [
+            ("k", int32(rows.clone().map(|i| start + i * step)), false),
+            ("v", int32(rows.clone().map(|_| file)), true),
+            ("pad", Arc::new(StringArray::from_iter_values(rows.clone().map(|_| "x".repeat(20)))), true),
+            (
+                "_SEQUENCE_NUMBER",
+                Arc::new(Int64Array::from_iter_values(rows.clone().map(|i| file * per_file + i))),
+                false,
+            ),
+            ("_VALUE_KIND", Arc::new(Int8Array::from_iter_values(rows.map(|_| 0))), false),
+        ];
+        // keys ascend already
+        Ok(FileSpec::batches(vec![RecordBatch::try_from_iter_with_nullable(columns).text()?]).bucket(0).keep_order())
     };
-    let (mut overlapping, mut disjoint) = (runs.commit(), apart.commit());
-    for file in 0..files {
-        overlapping = overlapping.file(FileSpec::rows(&rows_of(0, 1 + file % 3, file)));
-        disjoint = disjoint.file(FileSpec::rows(&rows_of(file * per_file, 1, file)));
+    // a few files a commit: the rows of all of them do not fit into memory
+    for first in (0..files).step_by(20) {
+        let (mut overlapping, mut disjoint) = (runs.commit(), apart.commit());
+        for file in first..files.min(first + 20) {
+            overlapping = overlapping.file(file_of(0, 1 + file % 3, file)?);
+            disjoint = disjoint.file(file_of(file * per_file, 1, file)?);
+        }
+        overlapping.publish().text()?;
+        disjoint.publish().text()?;
     }
-    overlapping.publish().text()?;
-    disjoint.publish().text()?;
     let s = lake.session_with(SessionConfig { memory_limit: Some(64 << 20), ..config() }).await?;
     let all = files * per_file;
     expect(&s, "SELECT count(*), count(DISTINCT v) FROM apart", &[&format!("{all}|{files}")]).await?;
     // the last file of each step wins where it has the key
-    let mut winners = std::collections::BTreeMap::new();
-    for file in 0..files {
-        for i in 0..per_file {
-            winners.insert(i * (1 + file % 3), file);
+    let (mut keys, mut sum) = (0, 0);
+    for k in 0..3 * per_file {
+        let last = |step: i64| (0..files).rev().find(|file| 1 + file % 3 == step);
+        let has = |step: i64| k % step == 0 && k / step < per_file;
+        if let Some(winner) = (1..=3).filter(|step| has(*step)).filter_map(last).max() {
+            keys += 1;
+            sum += winner;
         }
     }
-    let right = format!("{}|{}", winners.len(), winners.values().sum::<i64>());
+    let right = format!("{keys}|{sum}");
     let sql = "SELECT count(*), sum(v) FROM runs";
     match ask(&s, sql).await {
         Ok(answer) => check(answer.rows() == [right.clone()], format!("read {:?}, right {right}", answer.rows()))?,

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::{StreamExt, TryStreamExt, stream};
@@ -19,6 +20,9 @@ const DATABASE_SUFFIX: &str = ".db";
 
 /// What stands between a table's name and a branch's.
 const BRANCH_MARK: &str = "$branch_";
+
+/// How long the folders beside a warehouse that is not there are looked for.
+const NEIGHBOURS_WITHIN: Duration = Duration::from_secs(5);
 
 /// Folders looked into at once.
 const PARALLEL: usize = 16;
@@ -124,8 +128,14 @@ async fn check_warehouse(storage: &Storage, warehouse: &Location, folders: &[Str
         return Ok(());
     }
     let error = Error::not_found(format!("there is no warehouse at {warehouse}")).with_code("WarehouseNotFound");
-    let Some(parent) = warehouse.parent() else { return Err(error) };
-    let siblings = storage.list_dirs(&parent).await.unwrap_or_default();
+    if *warehouse == storage.root() {
+        return Err(error);
+    }
+    let parent = warehouse.parent().unwrap_or_else(|| storage.root());
+    // it only adds to the error: neither waited for long nor an error of its own
+    let Ok(Ok(siblings)) = tokio::time::timeout(NEIGHBOURS_WITHIN, storage.list_dirs(&parent)).await else {
+        return Err(error);
+    };
     if siblings.is_empty() {
         return Err(error.with_hint(format!("the folder above, {parent}, is not there either or holds no folder")));
     }

@@ -8,7 +8,7 @@ use super::Error;
 /// None where its own words do.
 pub(super) fn in_our_words(error: &DataFusionError) -> Option<Error> {
     match error {
-        DataFusionError::Plan(text) => repeated(text).or_else(|| tree_cut(text)),
+        DataFusionError::Plan(text) => repeated(text).or_else(|| unfit(text)).or_else(|| tree_cut(text)),
         DataFusionError::NotImplemented(text) => {
             tree_cut(text).map(|told| Error::unsupported(told.message().to_string()).with_code("NotImplemented"))
         }
@@ -64,6 +64,23 @@ fn repeated(text: &str) -> Option<Error> {
         Error::invalid(format!("two columns are called '{name}', number {} and {}", number(from), number(&to)))
             .with_code("DuplicateName")
             .with_hint("give each column a name of its own: id AS a"),
+    )
+}
+
+/// `… No function matches the given name and argument types 'sum(Utf8)'. … Candidate functions:\n\tsum(Decimal)…`
+fn unfit(text: &str) -> Option<Error> {
+    let (_, rest) = text.split_once("No function matches the given name and argument types '")?;
+    let (call, rest) = rest.split_once("'. You might need")?;
+    let (_, candidates) = rest.split_once("Candidate functions:")?;
+    let candidates: Vec<&str> = candidates.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let (function, _) = call.split_once('(')?;
+    Some(
+        Error::invalid(format!(
+            "{function} does not take what it is given, {call}; it takes {}",
+            candidates.join(", ")
+        ))
+        .with_code("Plan")
+        .with_hint("give it what it takes, CAST(v AS DOUBLE) for instance"),
     )
 }
 
@@ -160,6 +177,13 @@ mod tests {
         );
         assert_eq!(told.unwrap().message(), "Substring without for/from is not valid");
         assert!(plan("Invalid function 'foo'").is_none());
+        let told = plan(
+            "Internal error: Function 'sum' failed to match any signature, errors: Error during planning: … No function \
+             matches the given name and argument types 'sum(Utf8)'. You might need to add explicit type casts.\n\
+             \tCandidate functions:\n\tsum(Decimal)\n\tsum(Int64)",
+        );
+        let expected = "sum does not take what it is given, sum(Utf8); it takes sum(Decimal), sum(Int64)";
+        assert_eq!(told.unwrap().message(), expected);
         let option =
             in_our_words(&DataFusionError::Configuration("Config value \"foo\" not found on CsvOptions".into()));
         assert_eq!(option.unwrap().message(), "there is no option 'foo' of CSV files");

@@ -163,16 +163,31 @@ impl Adapter {
 }
 
 fn refused(held: &Field, wanted: &Field) -> DataFusionError {
-    Error::unsupported(format!(
+    let error = Error::unsupported(format!(
         "column '{}' is stored as {}, where {} is expected",
         wanted.name(),
         held.data_type(),
         wanted.data_type()
     ))
     .with_code("UnexpectedFileType")
-    .with_context("column", wanted.name())
-    .with_hint("SET lakepin.merge_source = false reads it another way")
-    .into()
+    .with_context("column", wanted.name());
+    match is_read_otherwise(held.data_type(), wanted.data_type()) {
+        true => error.with_hint("SET lakepin.merge_source = false reads it another way").into(),
+        false => error.into(),
+    }
+}
+
+/// Whether the reader of files that are no Parquet takes values of one type for those of the other, where they fit.
+fn is_read_otherwise(from: &ArrowType, to: &ArrowType) -> bool {
+    let is_decimal = |of: &ArrowType| matches!(of, ArrowType::Decimal128(..) | ArrowType::Decimal256(..));
+    match (from, to) {
+        (ArrowType::List(from) | ArrowType::LargeList(from), ArrowType::List(to)) => {
+            from.data_type() == to.data_type() || is_read_otherwise(from.data_type(), to.data_type())
+        }
+        _ if from.is_integer() => to.is_integer(),
+        _ if from.is_floating() => to.is_floating() && from.primitive_width() < to.primitive_width(),
+        _ => is_decimal(from) && is_decimal(to),
+    }
 }
 
 /// Whether a cast only changes the form of values.
@@ -189,5 +204,24 @@ fn is_same_value(from: &ArrowType, to: &ArrowType) -> bool {
         // sums are given out wider than they are stored
         (ArrowType::Decimal128(from, scale), ArrowType::Decimal128(to, wanted)) => scale == wanted && from <= to,
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_way_is_offered_only_where_it_reads_the_values() {
+        let hint = |from: ArrowType, to: ArrowType| {
+            let error = refused(&Field::new("v", from, true), &Field::new("v", to, true));
+            Error::from_datafusion(error).hint().map(str::to_string)
+        };
+        let offered = Some("SET lakepin.merge_source = false reads it another way".to_string());
+        assert_eq!(hint(ArrowType::Int32, ArrowType::Int64), offered);
+        assert_eq!(hint(ArrowType::Float32, ArrowType::Float64), offered);
+        assert_eq!(hint(ArrowType::Utf8, ArrowType::Int32), None);
+        assert_eq!(hint(ArrowType::Float64, ArrowType::Float32), None);
+        assert_eq!(hint(ArrowType::Int32, ArrowType::Utf8), None);
     }
 }

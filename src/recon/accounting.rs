@@ -20,7 +20,7 @@ use crate::merge::canonical_keys;
 use crate::notice::{Notice, NoticeKind};
 use crate::query::QueryEnv;
 use crate::read::{Held, ReadColumn, ReadContext, ReadOptions, SectionHandle, section, selection};
-use crate::scan::{FileRead, ScanKind, ScanPlan, ScanRequest, Section, SectionClass, Stage, Unit};
+use crate::scan::{FileRead, Rule, ScanKind, ScanPlan, ScanRequest, Section, SectionClass, Stage, Unit};
 use crate::snapshot::Pin;
 use crate::spec::text::datum_text_in;
 use crate::spec::{DataField, DataType, Datum, RowKind, Zone};
@@ -187,9 +187,18 @@ pub async fn account(pin: &Arc<Pin>, env: &Arc<QueryEnv>, options: &AccountingOp
         ..Accounting::default()
     };
     let mut column_rows = 0;
+    // what the other branch gives, and what is not read of this one for it
+    let (mut given, mut unread) = (0, 0);
     for decision in &plan.decisions {
         if decision.read == FileRead::Dropped(Stage::Column) {
             column_rows += u64::try_from(decision.rows).unwrap_or(0);
+        }
+        match (&decision.branch, &decision.read) {
+            (None, FileRead::Dropped(Stage::Partition)) if decision.rule == Rule::OtherBranch => {
+                unread += u64::try_from(decision.rows).unwrap_or(0);
+            }
+            (None, _) | (_, FileRead::Dropped(Stage::Partition)) => {}
+            (Some(_), _) => given += u64::try_from(decision.rows).unwrap_or(0),
         }
         // another partition or bucket was asked for, or another branch has its partition: its rows are not of this read
         if matches!(decision.read, FileRead::Dropped(stage) if !matches!(stage, Stage::Level | Stage::Vector)) {
@@ -214,6 +223,12 @@ pub async fn account(pin: &Arc<Pin>, env: &Arc<QueryEnv>, options: &AccountingOp
     }
     if column_rows > 0 {
         accounting.notices.push(NoticeKind::ColumnRows { rows: column_rows }.into());
+    }
+    if let Some(other) = pin.fallback.as_ref().or(pin.primary.as_ref())
+        && given + unread > 0
+    {
+        let (table, branch) = (pin.table.name(), other.table.ident().branch.clone());
+        accounting.notices.push(NoticeKind::OtherBranchRows { table, branch, rows: given, unread }.into());
     }
     accounting.units = units.rows.into_values().collect();
     check_totals(&plan, column_rows, &mut accounting);

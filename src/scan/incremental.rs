@@ -66,7 +66,7 @@ pub(crate) async fn change_lists(pin: &Pin, kind: ScanKind, read_ahead: usize) -
         let snapshot = match found {
             Some(snapshot) => snapshot,
             // what is kept in its place is looked for only where that is to be told
-            None => table.snapshot(id).await?,
+            None => return Err(table.missing_changes(id).await),
         };
         let (list, bytes, rows) = if changelog {
             let list = snapshot.changelog_manifest_list.clone();
@@ -136,7 +136,13 @@ mod tests {
         let range = |after, upto| ScanKind::Delta(ChangeRange { after: SnapshotId(after), upto: SnapshotId(upto) });
         let error = change_lists(&pin, range(0, 8), 4).await.unwrap_err();
         assert_eq!(error.code(), "SnapshotExpired", "{error}");
-        assert!(error.message().contains("snapshot 2 has expired"), "{error}");
+        assert!(error.message().contains("neither snapshot 2 nor its changelog is kept"), "{error}");
+        assert!(error.message().contains("kept are snapshots 4..8 and changelogs 1, 3"), "{error}");
+        let file = error.context().iter().find(|(name, _)| *name == "file").map(|(_, file)| file.as_str());
+        assert!(file.is_some_and(|file| file.ends_with("/changelog/changelog-2")), "{error:?}");
         assert!(change_lists(&pin, range(2, 8), 4).await.is_ok());
+        std::fs::write(dir.path().join("d.db/t/changelog/changelog-2"), "").unwrap();
+        let error = change_lists(&pin, range(0, 8), 4).await.unwrap_err();
+        assert_eq!(error.message(), "the changelog file is not valid JSON: it is empty");
     }
 }

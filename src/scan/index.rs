@@ -148,7 +148,8 @@ pub(crate) async fn ask(pin: &Arc<Pin>, file: &PlannedFile, predicate: &IndexPre
                     return Err(Error::corrupt("a data file has more than one index file")
                         .with_code("FileIndexCorrupt")
                         .with_context("table", pin.table.name())
-                        .with_context("file", &file.location));
+                        .with_context("file", &file.location)
+                        .with_hint(format!("restore the table's metadata, or do without: {}", without_indexes(pin))));
                 }
             };
             if !may_be_indexed(predicate, &file.file_schema.fields, &[&file.file_schema, &pin.schema]) {
@@ -159,7 +160,15 @@ pub(crate) async fn ask(pin: &Arc<Pin>, file: &PlannedFile, predicate: &IndexPre
             beside = Some(location.clone());
             match file.storage.read_opt(&location).await? {
                 Some(bytes) => bytes,
-                None => return Err(pin.missing_file(&location).await),
+                None => {
+                    let lost = pin.missing_file(&location).await;
+                    return Err(match lost.code() {
+                        "FileLost" => {
+                            lost.with_hint(format!("restore the index file, or do without: {}", without_indexes(pin)))
+                        }
+                        _ => lost,
+                    });
+                }
             }
         }
     };
@@ -172,8 +181,19 @@ pub(crate) async fn ask(pin: &Arc<Pin>, file: &PlannedFile, predicate: &IndexPre
             // which manifest holds the entry, and so the index, the caller knows
             None => error.with_context("data file", &file.location),
         };
-        error.with_context("table", pin.table.name()).with_hint(
-            "its file index cannot be read; SET the table option 'file-index.read.enabled' to 'false' to do without",
-        )
+        let hint = format!("its file index cannot be read; to do without: {}", without_indexes(pin));
+        error.with_context("table", pin.table.name()).with_hint(hint)
     })
+}
+
+/// The statement after which no file index of a pin's table is read.
+fn without_indexes(pin: &Pin) -> String {
+    let ident = pin.table.ident();
+    // as SET takes names: a dot in one would part it
+    let quoted = |name: &str| match name.contains(['.', '"']) {
+        true => format!("\"{}\"", name.replace('"', "\"\"")),
+        false => name.to_string(),
+    };
+    let name = format!("paimon.{}.{}.file-index.read.enabled", quoted(&ident.database), quoted(&ident.table));
+    format!("SET '{}' = 'false'", name.replace('\'', "''"))
 }

@@ -1,5 +1,7 @@
 //! Which manifests a plan reads, by the ranges their list names: partitions, buckets, levels.
 //!
+//! `scan.bucket` leaves no manifest out, since what it leaves unread is counted and told.
+//!
 //! Partition, bucket and level are part of a file's identity, so a manifest left out takes ADD and DELETE of the same
 //! file with it. Only where a branch completes another, buckets and levels decide nothing here: what is read of a partition
 //! there, files of other buckets included, decides whose rows it gives.
@@ -26,7 +28,6 @@ use crate::spec::{CoreOptions, ManifestFileMeta, TableSchema};
 pub(crate) struct ManifestFilter<'a> {
     schema: &'a TableSchema,
     partition: Vec<Pruner>,
-    bucket: Option<i32>,
     level: Option<i32>,
     /// Buckets that can hold the keys asked for, under every bucket count there is.
     buckets: Option<BTreeSet<i32>>,
@@ -52,7 +53,7 @@ impl<'a> ManifestFilter<'a> {
             .filter_map(|condition| Pruner::try_new(&condition, schema))
             .collect();
         let level = (kind == ScanKind::ReadOptimized && schema.is_primary_key_table()).then_some(options.max_level);
-        Ok(Self { schema, partition, bucket: options.scan.bucket, level, buckets })
+        Ok(Self { schema, partition, level, buckets })
     }
 
     fn may_hold_buckets(&self, meta: &ManifestFileMeta) -> bool {
@@ -65,7 +66,7 @@ impl<'a> ManifestFilter<'a> {
     /// Keeps the manifests of every bucket and level: where another branch gives the partitions that this one lacks, it
     /// must be known which those are.
     pub(crate) fn of_all_partitions(self) -> Self {
-        Self { bucket: None, level: None, buckets: None, ..self }
+        Self { level: None, buckets: None, ..self }
     }
 
     /// For each manifest whether it may name a wanted file.
@@ -79,9 +80,7 @@ impl<'a> ManifestFilter<'a> {
             .map(|meta| {
                 // what a list with impossible counts says of ranges is worth no more
                 meta.entry_count().is_none()
-                    || within(self.bucket, meta.min_bucket, meta.max_bucket)
-                        && within(self.level, meta.min_level, meta.max_level)
-                        && self.may_hold_buckets(meta)
+                    || within(self.level, meta.min_level, meta.max_level) && self.may_hold_buckets(meta)
             })
             .collect();
         if self.partition.is_empty() {

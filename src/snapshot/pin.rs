@@ -371,7 +371,7 @@ impl Pin {
             return Ok(());
         }
         let unread = match self.tagged(pinned).await? {
-            Tagged::Held => return Ok(()),
+            Tagged::Held(_) => return Ok(()),
             Tagged::Not { unread } => unread.map_or(String::new(), |tags| format!("; {tags} and may hold it")),
         };
         let table = self.table.name();
@@ -422,13 +422,14 @@ impl Pin {
             && let Some(tag) = self.table.tag(name).await?
             && pinned.is_of(&tag.snapshot)
         {
-            return Ok(Tagged::Held);
+            return Ok(Tagged::Held(name.clone()));
         }
         let tags = self.table.readable_tags().await?;
         let unread = tags.complaint("tag");
-        Ok(match tags.found.iter().any(|(_, tag)| pinned.is_of(&tag.snapshot)) {
-            true => Tagged::Held,
-            false => Tagged::Not { unread },
+        let holding = tags.found.into_iter().find(|(_, tag)| pinned.is_of(&tag.snapshot));
+        Ok(match holding {
+            Some((name, _)) => Tagged::Held(name),
+            None => Tagged::Not { unread },
         })
     }
 
@@ -472,7 +473,11 @@ impl Pin {
                 .with_hint("read a newer snapshot, or keep the one that is needed with a tag");
         }
         let id = self.snapshot_id().map_or_else(|| "the table".to_string(), |id| format!("snapshot {id}"));
-        Error::corrupt(format!("a file that {id} needs is missing, though the snapshot is still there"))
+        let still = match self.only_held_by_tag().await {
+            Some(tag) => format!("tag '{tag}' still holds it"),
+            None => "the snapshot is still there".to_string(),
+        };
+        Error::corrupt(format!("a file that {id} needs is missing, though {still}"))
             .with_code("FileLost")
             .with_context("table", self.table.name())
             .with_context("file", file)
@@ -480,6 +485,20 @@ impl Pin {
                 "if snapshots are being expired right now try again; otherwise somebody removed the file: restore it, \
                  or read a snapshot or tag that does not need it",
             )
+    }
+
+    /// The tag that holds the pinned snapshot, where its own file is gone; None also where that cannot be told now, since
+    /// this only adds to another message.
+    async fn only_held_by_tag(&self) -> Option<String> {
+        let pinned = self.fingerprint.snapshot.as_ref()?;
+        let now = self.table.read_snapshot(pinned.id).await.ok()?;
+        if now.is_some_and(|now| pinned.is_of(&now)) {
+            return None;
+        }
+        match self.tagged(pinned).await.ok()? {
+            Tagged::Held(tag) => Some(tag),
+            Tagged::Not { .. } => None,
+        }
     }
 
     /// One line: id, commit time with zone, kind, user, identifier, watermark, schema id.
@@ -527,11 +546,10 @@ impl Pin {
 
 /// Whether a tag holds a snapshot.
 enum Tagged {
-    Held,
+    /// This one does.
+    Held(String),
     /// None of those that can be read does; what to say of the others.
-    Not {
-        unread: Option<String>,
-    },
+    Not { unread: Option<String> },
 }
 
 /// A declared schema as the files of a snapshot keep it.

@@ -145,7 +145,7 @@ fn single_name(name: &str, what: &str) -> Result<String> {
 }
 
 /// `3..7`, or `3` alone.
-pub(super) fn range_text(first: SnapshotId, last: SnapshotId) -> String {
+fn range_text(first: SnapshotId, last: SnapshotId) -> String {
     if first == last { first.to_string() } else { format!("{first}..{last}") }
 }
 

@@ -12,6 +12,7 @@
 //!
 //! Times are searched from the newest snapshot down, not by bisection: commit times need not be in order.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::pin::pin;
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use std::sync::Arc;
 use futures::TryStreamExt;
 
 use super::options::refuse_file_creation;
-use super::table::{Table, range_text};
+use super::table::{Table, ranges_text};
 use super::zone::SessionZone;
 use crate::error::{Error, Result};
 use crate::notice::{Notice, NoticeKind};
@@ -450,16 +451,14 @@ fn canonical_id(text: &str) -> Option<i64> {
 /// The commits that were passed over, for the message when none was the right one.
 #[derive(Default)]
 struct Seen {
-    first: Option<SnapshotId>,
-    last: Option<SnapshotId>,
+    ids: BTreeSet<SnapshotId>,
     /// User, lowest and highest identifier; of batch jobs, who all commit with one, apart.
     users: Vec<(String, i64, i64)>,
 }
 
 impl Seen {
     fn add(&mut self, snapshot: &Snapshot) {
-        self.first = Some(self.first.map_or(snapshot.id, |first| first.min(snapshot.id)));
-        self.last = Some(self.last.map_or(snapshot.id, |last| last.max(snapshot.id)));
+        self.ids.insert(snapshot.id);
         let identifier = snapshot.commit_identifier;
         let alike = |low: i64| (low == BATCH) == (identifier == BATCH);
         match self.users.iter_mut().find(|(user, low, _)| *user == snapshot.commit_user && alike(*low)) {
@@ -472,10 +471,8 @@ impl Seen {
     }
 
     fn text(&self, wanted: &str) -> String {
-        let kept = match (self.first, self.last) {
-            (Some(first), Some(last)) => range_text(first, last),
-            _ => "nothing".to_string(),
-        };
+        let ids: Vec<SnapshotId> = self.ids.iter().copied().collect();
+        let kept = if ids.is_empty() { "nothing".to_string() } else { ranges_text(&ids) };
         let identifiers = |low: i64, high: i64| match low == high {
             true => format!("identifier {}", CommitIdentifier(low)),
             false => format!("identifiers {low} to {high}"),

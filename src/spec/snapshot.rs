@@ -134,12 +134,21 @@ impl Snapshot {
     /// Newest format version that this release reads.
     pub const NEWEST_VERSION: i32 = 3;
 
-    /// Reads a snapshot file, or a file of `changelog/`. Unknown keys are ignored.
+    /// Reads a snapshot file. Unknown keys are ignored.
     ///
     /// Errors name the key; a newer version is refused (`NewerFormat`).
     pub fn from_json(bytes: &[u8]) -> Result<Self> {
-        let document = json::parse(bytes, DOCUMENT)?;
-        Self::from_object(&Object::new(&document, DOCUMENT)?)
+        Self::from_document(bytes, DOCUMENT)
+    }
+
+    /// Reads a file of `changelog/`; errors call it so.
+    pub(crate) fn from_changelog_json(bytes: &[u8]) -> Result<Self> {
+        Self::from_document(bytes, "changelog file")
+    }
+
+    fn from_document(bytes: &[u8], what: &'static str) -> Result<Self> {
+        let document = json::parse(bytes, what)?;
+        Self::from_object(&Object::new(&document, what)?)
     }
 
     pub(super) fn from_object(object: &Object<'_>) -> Result<Self> {

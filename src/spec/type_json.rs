@@ -92,8 +92,12 @@ fn row_fields(values: &[Value], depth: usize, ids: &mut FieldIds) -> Result<Vec<
         let in_field = |error: Error| error.with_context("column", name);
         let id = object.opt_i32("id").and_then(|id| ids.resolve(id)).map_err(in_field)?;
         let field_type = nested_type(object.required("type").map_err(in_field)?, depth, ids).map_err(in_field)?;
-        if !names.insert(name) || !numbers.insert(id) {
-            return Err(in_field(Error::corrupt(format!("the name or the id {id} of a field occurs twice"))));
+        if !names.insert(name) {
+            return Err(in_field(Error::corrupt(format!("two fields have the name '{name}'"))));
+        }
+        if !numbers.insert(id) {
+            let first = fields.iter().find(|field| field.id == id).map(|field| field.name.as_str()).unwrap_or_default();
+            return Err(in_field(Error::corrupt(format!("the fields '{first}' and '{name}' both have the id {id}"))));
         }
         fields.push(DataField {
             id,

@@ -337,6 +337,11 @@ impl Renamer<'_> {
         }
         match text(expr) {
             Some(text) => Ok(PinRequest::Version(text.to_string())),
+            None if expr.to_string().bytes().all(|byte| byte.is_ascii_digit()) => {
+                Err(Error::invalid(format!("{expr} is larger than any snapshot id"))
+                    .with_code("BadSelector")
+                    .with_hint("snapshot ids are at most 9223372036854775807; t$snapshots lists those there are"))
+            }
             None => Err(Error::invalid(format!("{expr} is no version: it is written as it is, and is no expression"))
                 .with_code("BadSelector")
                 .with_hint("write a snapshot id such as 3 or a tag such as 'eod'")),

@@ -127,3 +127,17 @@ async fn dropped_table_is_noticed() {
     let error = Pin::resolve(&table, PinRequest::Latest, &BTreeMap::new()).await.unwrap_err();
     assert_eq!(error.code(), "TableNotFound");
 }
+
+#[tokio::test]
+async fn a_warehouse_missing_from_the_top_of_a_store_names_its_neighbours() {
+    let store = Arc::new(object_store::memory::InMemory::new()) as Arc<dyn object_store::ObjectStore>;
+    let storage = Storage::from_object_store(Arc::clone(&store), "memory://bucket").unwrap();
+    let file = object_store::path::Path::from("warehouse/d.db/t/schema/schema-0");
+    object_store::ObjectStoreExt::put(store.as_ref(), &file, SCHEMA.into()).await.unwrap();
+    for (name, hint) in [("warehuose", "did you mean 'warehouse'?"), ("xyz", "known folders: 'warehouse'")] {
+        let missing = storage.root().join(name).unwrap();
+        let error = FilesystemCatalog::open_in(Arc::clone(&storage), missing).await.unwrap_err();
+        assert_eq!(error.code(), "WarehouseNotFound");
+        assert!(error.hint().is_some_and(|told| told.contains(hint)), "{error:?}");
+    }
+}

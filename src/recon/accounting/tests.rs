@@ -143,3 +143,16 @@ fn an_unknown_retract_count_stays_unknown_in_the_sum() {
     total.add(&AccountingRow { retract_rows: None, ..AccountingRow::default() });
     assert_eq!(total.retract_rows, None);
 }
+
+#[tokio::test]
+async fn rows_of_another_branch_and_of_other_buckets_are_told_where_the_snapshot_counts_otherwise() {
+    let warehouse = golden::java_warehouse().unwrap();
+    let told = |counts: &Accounting, words: &str| counts.notices.iter().any(|notice| notice.contains(words));
+    let counts = counted(&warehouse, "golden", "fallback_branch", &[]).await;
+    let other = counts.total.raw_rows - u64::try_from(counts.snapshot_total.unwrap()).unwrap();
+    assert!(other > 0 && told(&counts, "which the snapshot does not count"), "{:?}", counts.notices);
+    let whole = counted(&warehouse, "golden", "pk_lsm", &[]).await;
+    let one = counted(&warehouse, "golden", "pk_lsm", &[("scan.bucket", "1")]).await;
+    let unread = format!("{} rows not read", whole.total.raw_rows - one.total.raw_rows);
+    assert!(told(&one, &unread) && !told(&whole, "not read"), "{:?}", one.notices);
+}

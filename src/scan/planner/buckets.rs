@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::{Planner, drop_where, value_of};
 use crate::error::Result;
+use crate::notice::NoticeKind;
 use crate::scan::bucket::BucketKey;
 use crate::scan::live::Live;
 use crate::scan::partitions::PartitionId;
@@ -51,10 +52,19 @@ impl Planner<'_> {
         Ok(same.then_some(wanted))
     }
 
-    /// `scan.bucket`: one bucket only.
-    pub(super) fn filter_scan_bucket(&self, pin: &Arc<Pin>, live: &mut [Live]) {
-        if let Some(bucket) = pin.options.scan.bucket {
-            drop_where(live, Stage::Bucket, &Rule::BucketOption(bucket), |file| file.entry.bucket.0 != bucket);
+    /// `scan.bucket`: one bucket only. Says how much of the others is not read.
+    pub(super) fn filter_scan_bucket(&mut self, pin: &Arc<Pin>, live: &mut [Live]) {
+        let Some(bucket) = pin.options.scan.bucket else { return };
+        let is_other = |file: &Live| file.entry.bucket.0 != bucket;
+        let others: BTreeSet<(PartitionId, i32)> = live
+            .iter()
+            .filter(|file| file.is_kept() && is_other(file))
+            .map(|file| (file.partition, file.entry.bucket.0))
+            .collect();
+        let (files, rows) = drop_where(live, Stage::Bucket, &Rule::BucketOption(bucket), is_other);
+        if files > 0 {
+            let (table, buckets) = (pin.table.name(), others.len() as u64);
+            self.notices.push(NoticeKind::BucketOption { table, bucket, buckets, files, rows }.into());
         }
     }
 

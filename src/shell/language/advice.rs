@@ -76,6 +76,7 @@ fn of_time_travel(code: &str) -> Option<&'static str> {
         "PinLost" => "固定的快照已被回滚或替换：用 \\pins 查看，再用 \\pin 重新固定",
         "NotPinned" => "这个表没有固定：用 \\pins 查看",
         "TagNotFound" => "没有这个标签：用 \\dtag 表名 查看标签",
+        "BranchWithoutSchema" => "这个分支的目录里没有 schema：恢复它，或读别的分支",
         "BranchNotFound" => "没有这个分支：用 \\dbr 表名 查看分支",
         "CommitNotFound" => "没有找到这次提交：用 \\ds 表名 查看提交者和提交号",
         "TimestampTooEarly" => "早于最早保留的快照：换一个更晚的时间，或使用标签",
@@ -137,7 +138,9 @@ fn of_table(code: &str) -> Option<&'static str> {
         "UnsupportedCast" => "列的类型改过，旧文件里的值不能转成新类型：不选这一列，或读改类型之前的快照",
         "InvalidCastValue" => "列的类型改过，旧文件里有值转不成新类型：不选这一列，或读改类型之前的快照",
         "TimestampOutOfRange" => "时间超出纳秒精度的范围（1677 至 2262 年）：不选这一列，或把列改为 TIMESTAMP(6)",
-        "UnexpectedFileType" => "文件里的列类型与表不一致：SET lakepin.merge_source = false 可换一种方式读取",
+        "UnexpectedFileType" => {
+            "文件里的列类型与表不一致：有提示就按提示换一种方式读；否则读别的快照，或请写入方重写该文件"
+        }
         "AggregateFunctionUnknown" | "AggregateFunctionUnsupported" => "不支持该列的聚合函数：查询里不选这一列",
         "AggregateType" => "聚合函数与列的类型不符：检查该列的聚合选项，或查询里不选这一列",
         "AggregateOverflow" => "合并时聚合结果超出了列的类型：加宽该列的类型，或查询里不选这一列",
@@ -180,7 +183,9 @@ fn of_data(code: &str) -> Option<&'static str> {
         "CorruptDeletionVector" | "DeletionVectorAmbiguous" => {
             "删除向量损坏或互相矛盾，为免读出已删除的行，没有返回结果：恢复索引文件，或换一个快照"
         }
-        "CorruptFileIndex" | "FileIndexCorrupt" => "文件索引损坏：恢复索引文件，或换一个快照",
+        "CorruptFileIndex" | "FileIndexCorrupt" => {
+            "文件索引损坏：恢复索引文件；或 SET 'paimon.库.表.file-index.read.enabled' = 'false' 后不用索引读取"
+        }
         "CorruptRow" => "清单里的主键或分区值损坏：恢复错误里的文件，或换一个快照",
         "MalformedJson" => "元数据文件不是合法的 JSON，可能写了一半或被改动：恢复该文件，或换一个快照或标签",
         "MalformedType" => "模式文件里的类型写法不对：恢复该文件，或换一个快照",

@@ -37,6 +37,16 @@ fn chinese(kind: &NoticeKind) -> String {
         NoticeKind::Hidden { which, files, rows } => {
             format!("{}：{files} 个文件、{rows} 行没有读取", hidden(*which))
         }
+        NoticeKind::BucketOption { table, bucket, buckets, files, rows } => format!(
+            "{table}：选项 'scan.bucket' = '{bucket}' 只读这一个桶：其他 {buckets} 个桶的 {files} 个文件、{rows} 行没有读取"
+        ),
+        NoticeKind::OtherBranchRows { table, branch, rows, unread } => {
+            let left = match unread {
+                0 => String::new(),
+                rows => format!("；快照中有 {rows} 行没有读取，因为这些分区由 '{branch}' 提供"),
+            };
+            format!("{table}：有 {rows} 行来自分支 '{branch}'，快照里的行数没有计入{left}")
+        }
         NoticeKind::VectorsNotKnown { table, why } => {
             format!("{table}：有没有行被不起作用的删除向量标记，无法确定：{why}")
         }
@@ -99,6 +109,7 @@ fn chinese(kind: &NoticeKind) -> String {
             let ids: Vec<String> = snapshots.iter().map(i64::to_string).collect();
             format!("{table} 读了几个快照（{}），没有固定；用 PIN TABLE 指明哪一个", ids.join(", "))
         }
+        NoticeKind::PinnedEmpty { table } => format!("{table} 没有快照，也就没有过去的状态：按空表固定"),
         NoticeKind::ExpiresSoon { table, snapshot, about } => {
             let when = match about {
                 Some(time) => format!("约在 {time}"),

@@ -432,3 +432,14 @@ async fn older_schemas_are_read_only_for_a_promise_and_once() {
     assert_eq!(gets(&table).await, first + 5);
     assert!(gets(&table).await < first, "they are known");
 }
+
+#[tokio::test]
+async fn file_that_only_a_tag_still_needs_is_told_so() {
+    let bed = Bed::with_snapshots(1, 3);
+    bed.tag("t1", &commit(1));
+    bed.remove("snapshot/snapshot-1");
+    let pin = bed.pin(PinRequest::Tag("t1".to_string())).await.unwrap();
+    let lost = pin.missing_file(&pin.table.root().join("bucket-0/data-1.parquet").unwrap()).await;
+    let expected = "a file that snapshot 1 needs is missing, though tag 't1' still holds it";
+    assert_eq!((lost.code(), lost.message()), ("FileLost", expected));
+}

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use super::{MAIN_BRANCH, Table, TableIdent, single_name};
+use super::{MAIN_BRANCH, Table, TableIdent, ranges_text, single_name};
 use crate::error::{Error, Result};
 use crate::snapshot::documents::{Readable, list_named, list_numbered, read_json, read_named, read_readable};
 use crate::snapshot::nearest::known_names;
 use crate::spec::tag::{Consumer, Tag};
 use crate::spec::{Snapshot, SnapshotId};
+use crate::storage::Location;
 
 impl Table {
     /// All tags by name; those that vanish meanwhile are left out.
@@ -69,6 +70,14 @@ impl Table {
             return Ok(table);
         }
         let mut known = self.branches().await?;
+        if known.iter().any(|known| known == name) {
+            let folder = self.root.join("branch")?.join(&format!("branch-{name}"))?.join("schema")?;
+            return Err(Error::corrupt(format!("branch '{name}' has no schema folder"))
+                .with_code("BranchWithoutSchema")
+                .with_context("table", format!("{}.{}", self.ident.database, self.ident.table))
+                .with_context("file", folder)
+                .with_hint("restore the folder, or read another branch"));
+        }
         known.push(MAIN_BRANCH.to_string());
         Err(Error::not_found(format!("there is no branch '{name}'"))
             .with_code("BranchNotFound")
@@ -106,18 +115,45 @@ impl Table {
         let kept = match self.changelog_ids().await?.as_slice() {
             [] => "none are kept".to_string(),
             [only] => format!("kept is {only}"),
-            [first, .., last] => format!("kept are {first} to {last}"),
+            several => format!("kept are {}", ranges_text(several)),
         };
         Err(Error::not_found(format!("changelog {id} has expired or never was; {kept}"))
             .with_code("ChangelogNotFound")
             .with_context("table", self.name()))
     }
 
+    /// The error for a snapshot of which neither its file nor its changelog is there: where others are kept as
+    /// changelogs, it is the changelog that is missing.
+    pub(crate) async fn missing_changes(&self, id: SnapshotId) -> Error {
+        let error = self.missing_snapshot(id).await;
+        let (Ok(changelogs), Ok(snapshots)) = (self.changelog_ids().await, self.snapshot_ids().await) else {
+            return error;
+        };
+        if changelogs.is_empty() {
+            return error;
+        }
+        let snapshots = if snapshots.is_empty() { "none".to_string() } else { ranges_text(&snapshots) };
+        let message = format!(
+            "neither snapshot {id} nor its changelog is kept; kept are snapshots {snapshots} and changelogs {}",
+            ranges_text(&changelogs)
+        );
+        let error = Error::not_found(message).with_code(error.code()).with_context("table", self.name());
+        let error = match self.changelog_file(id) {
+            Ok(file) => error.with_context("file", file),
+            Err(_) => error,
+        };
+        error.with_hint(format!("ask for a range that does not need {id}, or restore its changelog file"))
+    }
+
+    fn changelog_file(&self, id: SnapshotId) -> Result<Location> {
+        self.branch_root.join("changelog")?.join(&format!("changelog-{id}"))
+    }
+
     /// The same; None when it is not there.
     pub(in crate::snapshot) async fn read_changelog(&self, id: SnapshotId) -> Result<Option<Arc<Snapshot>>> {
-        let file = self.branch_root.join("changelog")?.join(&format!("changelog-{id}"))?;
+        let file = self.changelog_file(id)?;
         let read = read_json(&self.storage, &file, |bytes| {
-            let snapshot = Snapshot::from_json(bytes)?;
+            let snapshot = Snapshot::from_changelog_json(bytes)?;
             if snapshot.id != id {
                 return Err(Error::corrupt(format!("the file of changelog {id} holds that of {}", snapshot.id)));
             }

@@ -210,6 +210,6 @@ async fn golden_consumers_and_changelogs() {
     assert_eq!(table.changelog_ids().await.unwrap(), ids(&[1, 2, 3, 4, 5, 6]));
     assert_eq!(table.changelog(SnapshotId(2)).await.unwrap().id.0, 2);
     let error = table.changelog(SnapshotId(7)).await.unwrap_err();
-    assert!(error.to_string().contains("kept are 1 to 6"), "{error}");
+    assert!(error.to_string().contains("kept are 1..6"), "{error}");
     assert_eq!(table.snapshot(SnapshotId(2)).await.unwrap_err().code(), "SnapshotExpired");
 }

@@ -287,3 +287,14 @@ async fn golden_expired_and_empty_commits_resolve() {
     let none = open(&golden.join("no_snapshot")).await;
     assert!(Pin::resolve(&none, PinRequest::Latest, &BTreeMap::new()).await.unwrap().snapshot.is_none());
 }
+
+#[tokio::test]
+async fn snapshots_kept_are_told_alike_with_and_without_a_gap() {
+    let bed = Bed::with_snapshots(1, 7);
+    bed.remove("snapshot/snapshot-4");
+    let commit = PinRequest::Commit { user: "another-user".to_string(), identifier: 100 };
+    for request in [PinRequest::SnapshotId(4), commit] {
+        let error = bed.id(request).await.unwrap_err();
+        assert!(error.message().contains("available 1..3, 5..7"), "{error}");
+    }
+}

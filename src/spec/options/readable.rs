@@ -151,4 +151,8 @@ fn refused(option: &str, value: &str, reason: &str) -> Error {
     Error::unsupported(format!("refused because of option '{option}' = '{value}': {reason}"))
         .with_code("UnsupportedOption")
         .with_context("option", option)
+        .with_hint(
+            "options are those of the newest schema for every snapshot and tag, so that an older one is refused too: read \
+             the table with an engine that knows the option, or change it where the table is written",
+        )
 }

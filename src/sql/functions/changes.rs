@@ -187,7 +187,8 @@ async fn by_version(
     rest: &BTreeMap<String, String>,
 ) -> Result<Arc<dyn TableProvider>> {
     let (from, to) = halves(range, "incremental-between")?;
-    if let (Some(first), Some(second)) = (table.tag(from).await?, table.tag(to).await?) {
+    let (first, second) = (table.tag(from).await?, table.tag(to).await?);
+    if let (Some(first), Some(second)) = (&first, &second) {
         let ids = (first.snapshot.id.0, second.snapshot.id.0);
         let by_ids = options.get("incremental-between-tag-to-snapshot").is_some_and(|v| v.eq_ignore_ascii_case("true"));
         if by_ids {
@@ -202,15 +203,35 @@ async fn by_version(
         let before = statement.pin(table, &at(from)).await?;
         return diff::incremental(statement, Some(before), after, kinds, ids.0 == ids.1).await;
     }
-    let number = |text: &str| {
-        text.parse::<i64>().map_err(|_| {
-            Error::invalid(format!("'{text}' is neither a tag nor a snapshot id"))
-                .with_code("BadOption")
-                .with_context("option", "incremental-between")
-                .with_hint("give two tags or two snapshot ids, start exclusive")
-        })
+    let refused = |message: String, also: String| {
+        Error::invalid(message)
+            .with_code("BadOption")
+            .with_context("option", "incremental-between")
+            .with_context("table", table.name())
+            .with_hint(format!("give two tags or two snapshot ids, start exclusive{also}"))
     };
-    let (from, to) = (number(from)?, number(to)?);
+    let numbers = match (from.parse::<i64>(), to.parse::<i64>()) {
+        (Ok(from), Ok(to)) => Ok((from, to)),
+        (start, _) => {
+            // of a tag and a text that is nothing, the text is the fault
+            let nothing = match (&first, &second, start.is_ok(), to.parse::<i64>().is_ok()) {
+                (None, _, false, _) => Some(from),
+                (_, None, _, false) => Some(to),
+                _ => None,
+            };
+            Err(match (nothing, first.map(|tag| (from, to, tag)).or(second.map(|tag| (to, from, tag)))) {
+                (None, Some((tag, other, held))) => refused(
+                    format!("'{tag}' is a tag and '{other}' is a snapshot id: a range is of two of a kind"),
+                    format!("; tag '{tag}' holds snapshot {}", held.snapshot.id),
+                ),
+                (nothing, _) => {
+                    let text = nothing.unwrap_or(from);
+                    refused(format!("'{text}' is neither a tag nor a snapshot id"), String::new())
+                }
+            })
+        }
+    };
+    let (from, to) = numbers?;
     let mode = resolve_mode(table, mode).await?;
     changes(statement, table, from, to, Read { mode, kinds, schema: None }, rest).await
 }

@@ -28,6 +28,8 @@ struct Wanted {
     table: String,
     selection: Selection,
     place: Place,
+    /// Whether it is pinned with its whole database: one without snapshots is not in the way of the others.
+    of_database: bool,
 }
 
 /// The error for a view or table of the session itself, which has no snapshots.
@@ -151,7 +153,7 @@ impl Session {
                         .with_code("ConflictingSelectors"));
                     }
                     let selection = own.or(named).or_else(|| common.clone()).unwrap_or_default();
-                    wanted.push(Wanted { database, table, selection, place });
+                    wanted.push(Wanted { database, table, selection, place, of_database: false });
                 }
             }
             Target::Database(name) => {
@@ -164,7 +166,8 @@ impl Session {
                 let (database, tables) = listed.await.map_err(|error| place.attach(error))?;
                 for table in tables {
                     let selection = common.clone().unwrap_or_default();
-                    wanted.push(Wanted { database: database.clone(), table, selection, place: Place::default() });
+                    let (database, place) = (database.clone(), Place::default());
+                    wanted.push(Wanted { database, table, selection, place, of_database: true });
                 }
             }
         }
@@ -190,7 +193,7 @@ impl Session {
     /// Pins of tables by name, whatever the session has pinned.
     async fn resolve(&self, run: &Run, wanted: Vec<Wanted>) -> Result<Vec<(TableIdent, SessionPin)>> {
         let mut held = Vec::new();
-        for Wanted { database, table: name, selection, place } in wanted {
+        for Wanted { database, table: name, selection, place, of_database } in wanted {
             let parts = TableName::parse(&name);
             if parts.system.is_some() {
                 return Err(
@@ -200,8 +203,22 @@ impl Session {
             let found = async {
                 let table = run.statement.table(&database, &name).await?;
                 let (table, selection) = run.statement.on_branch(table, parts, &selection).await?;
-                let pin = run.statement.pin_anew(&table, &selection).await?;
-                Ok::<_, Error>((table, selection, pin))
+                let pinned = run.statement.pin_anew(&table, &selection).await;
+                match pinned {
+                    Err(error) if of_database && error.code() == "NoSnapshot" => {
+                        let mut options = selection.options.clone();
+                        drop_choices(&mut options);
+                        let latest = Selection { options, ..Selection::none() };
+                        let pin = run.statement.pin_anew(&table, &latest).await?;
+                        // its first snapshot may have come meanwhile, and is not what was asked for
+                        if pin.snapshot.is_some() {
+                            return Err(error);
+                        }
+                        run.statement.notice(NoticeKind::PinnedEmpty { table: table.name() });
+                        Ok((table, latest, pin))
+                    }
+                    pinned => Ok::<_, Error>((table, selection, pinned?)),
+                }
             };
             let (table, selection, pin) = match found.await {
                 Err(error) if error.code() == "TableNotFound" => {

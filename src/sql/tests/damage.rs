@@ -421,3 +421,62 @@ async fn a_range_of_changes_is_not_refused_for_a_hint_that_is_wrong() {
     let sql = "SELECT count(*) FROM paimon_delta('t', 1, 2)";
     assert_eq!(rows(&session, sql).await, ["4"]);
 }
+
+/// The tables of a golden warehouse that a test may damage.
+fn copied(table: &str) -> (TempDir, std::path::PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let from = golden::java_warehouse().unwrap().join("golden.db").join(table);
+    let mut folders = vec![from.clone()];
+    let root = dir.path().join("pay.db").join(table);
+    while let Some(folder) = folders.pop() {
+        std::fs::create_dir_all(root.join(folder.strip_prefix(&from).unwrap())).unwrap();
+        for entry in std::fs::read_dir(&folder).unwrap().flatten() {
+            let path = entry.path();
+            match path.is_dir() {
+                true => folders.push(path),
+                false => drop(std::fs::copy(&path, root.join(path.strip_prefix(&from).unwrap())).unwrap()),
+            }
+        }
+    }
+    (dir, root)
+}
+
+#[tokio::test]
+async fn a_file_index_that_cannot_be_read_names_the_statement_that_does_without() {
+    let (dir, root) = copied("index_bitmap_file");
+    let indexes = || {
+        let files = std::fs::read_dir(root.join("bucket-0")).unwrap().flatten().map(|entry| entry.path());
+        files.filter(|path| path.extension().is_some_and(|extension| extension == "index")).collect::<Vec<_>>()
+    };
+    let session = session_of(&dir).await;
+    let all = rows(&session, "SELECT * FROM index_bitmap_file").await;
+    let described = rows(&session, "DESCRIBE index_bitmap_file").await;
+    let columns: Vec<&str> = described.iter().filter_map(|row| row.split(',').next()).collect();
+    let statement = "SET 'paimon.pay.index_bitmap_file.file-index.read.enabled' = 'false'";
+    for lost in [false, true] {
+        for index in indexes() {
+            match lost {
+                true => std::fs::remove_file(index).unwrap(),
+                false => std::fs::write(index, "damaged").unwrap(),
+            }
+        }
+        let session = session_of(&dir).await;
+        let mut refused = 0;
+        for column in &columns {
+            // a value that is there, so that statistics leave the file in; maps have none that is the largest
+            let largest = format!("SELECT max({column}) FROM index_bitmap_file");
+            let Ok(value) = ask(&session, &largest).await else { continue };
+            let sql = format!("SELECT * FROM index_bitmap_file WHERE {column} = '{}'", value.concat());
+            let Err(error) = ask(&session, &sql).await else { continue };
+            if !["FileLost", "CorruptFileIndex"].contains(&error.code()) {
+                continue;
+            }
+            refused += 1;
+            assert_eq!(error.code(), if lost { "FileLost" } else { "CorruptFileIndex" }, "{sql}: {error:?}");
+            assert!(error.hint().is_some_and(|hint| hint.contains(statement)), "{sql}: {error:?}");
+        }
+        assert!(refused > 0, "no index was asked: {columns:?}");
+        rows(&session, statement).await;
+        assert_eq!(rows(&session, "SELECT * FROM index_bitmap_file").await, all);
+    }
+}

@@ -275,3 +275,23 @@ async fn a_pin_that_cannot_be_asked_about_is_shown_beside_the_others() {
     assert_eq!(states, ["damaged", "ok"]);
     assert!(pins[0]["note"].len() > 10, "{:?}", pins[0]);
 }
+
+#[tokio::test]
+async fn a_database_is_pinned_past_its_tables_without_snapshots() {
+    let (dir, _table) = three_snapshots();
+    let mut empty = TableBuilder::create(dir.path(), "pay", "empty", &TableSpec::new(&[("a", "INT")])).unwrap();
+    let session = session_of(&dir).await;
+    for clause in ["VERSION AS OF 2", "TIMESTAMP AS OF '2027-01-01'"] {
+        let pinned = session.run_one(&format!("PIN DATABASE pay {clause}")).await.unwrap();
+        let told: Vec<String> = pinned.notices.iter().map(Notice::to_string).collect();
+        let expected = "pay.empty has no snapshot, so none of the past either: it is pinned as empty";
+        assert!(told.iter().any(|told| told == expected), "{clause}: {told:?}");
+    }
+    empty.append(&[json!({"a": 1})]).unwrap();
+    assert_eq!(rows(&session, "SELECT count(*) FROM empty").await, ["0"]);
+    // a table that is named must have what is asked of it, and one that is refused leaves the others as they were
+    rows(&session, "UNPIN ALL").await;
+    TableBuilder::create(dir.path(), "pay", "other", &TableSpec::new(&[("a", "INT")])).unwrap();
+    assert_eq!(code(&session, "PIN TABLE t VERSION AS OF 2, other VERSION AS OF 2").await, "NoSnapshot");
+    assert!(session.session_pins().is_empty());
+}

@@ -123,3 +123,90 @@ async fn what_a_table_holds_and_cannot_be_read_names_file_snapshot_and_way_out()
     let error = ask(&session, "SELECT * FROM t /*+ OPTIONS('merge-engine'='alchemy') */").await.unwrap_err();
     assert_eq!(fact(&error, "file"), None, "{error:?}");
 }
+
+/// What is told with the rows of a statement.
+async fn notices(session: &Session, sql: &str) -> Vec<String> {
+    let result = session.run_one(sql).await.unwrap_or_else(|e| panic!("{sql}: {e:?}"));
+    let told = result.notices.iter().map(ToString::to_string).collect();
+    all(result).await;
+    told
+}
+
+#[tokio::test]
+async fn buckets_that_an_option_leaves_unread_are_told_like_hidden_rows() {
+    let dir = tempfile::tempdir().unwrap();
+    let spec = TableSpec::new(&[("id", "BIGINT NOT NULL"), ("v", "INT")]).primary_key(&["id"]).option("bucket", "3");
+    let mut table = TableBuilder::create(dir.path(), "pay", "t", &spec).unwrap();
+    let row = |id: i64| json!({"id": id, "v": 0});
+    for bucket in 0..3 {
+        let file = FileSpec::rows(&[row(i64::from(bucket)), row(10 + i64::from(bucket))]).bucket(bucket);
+        table.commit().file(file).publish().unwrap();
+    }
+    let session = session_of(&dir).await;
+    let told = "pay.t: option 'scan.bucket' = '1' reads that bucket alone: 2 files of 2 other buckets, 4 rows not read";
+    for sql in ["SELECT count(*) FROM t", "SELECT * FROM t"] {
+        assert!(!notices(&session, sql).await.iter().any(|told| told.contains("scan.bucket")), "{sql}");
+        let hinted = notices(&session, &format!("{sql} /*+ OPTIONS('scan.bucket'='1') */")).await;
+        assert!(hinted.iter().any(|notice| notice == told), "{sql}: {hinted:?}");
+    }
+    rows(&session, "SET 'paimon.pay.t.scan.bucket' = '1'").await;
+    assert_eq!(rows(&session, "SELECT count(*) FROM t").await, ["2"]);
+    assert!(notices(&session, "SELECT count(*) FROM t").await.contains(&told.to_string()));
+    rows(&session, "RESET paimon").await;
+    table.alter(&SchemaChange::Set("scan.bucket", "1")).unwrap();
+    assert!(notices(&session, "SELECT count(*) FROM t").await.contains(&told.to_string()));
+}
+
+#[tokio::test]
+async fn options_that_refuse_a_table_offer_no_older_state() {
+    let (dir, mut table) = three_snapshots();
+    table.alter(&SchemaChange::Set("query-auth.enabled", "true")).unwrap();
+    let session = session_of(&dir).await;
+    for sql in ["SELECT * FROM t", "SELECT * FROM t VERSION AS OF 1"] {
+        let error = ask(&session, sql).await.unwrap_err();
+        assert_eq!(error.code(), "UnsupportedOption", "{sql}: {error:?}");
+        let hint = error.hint().unwrap_or_default();
+        assert!(hint.contains("for every snapshot and tag") && !hint.contains("without it"), "{sql}: {hint}");
+    }
+}
+
+#[tokio::test]
+async fn a_branch_without_its_schema_folder_is_damage_not_a_typing_error() {
+    let (dir, table) = three_snapshots();
+    std::fs::create_dir_all(table.root().join("branch/branch-b1/snapshot")).unwrap();
+    let session = session_of(&dir).await;
+    let error = ask(&session, "SELECT * FROM t$branch_b1").await.unwrap_err();
+    assert_eq!((error.code(), error.kind()), ("BranchWithoutSchema", ErrorKind::Corrupt), "{error:?}");
+    let file = error.context().iter().find(|(name, _)| *name == "file").map(|(_, file)| file.as_str());
+    assert!(file.is_some_and(|file| file.ends_with("/branch/branch-b1/schema")), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_range_of_a_tag_and_a_number_says_that_they_are_mixed() {
+    let (dir, table) = three_snapshots();
+    table.tag("t1", 1).unwrap();
+    let session = session_of(&dir).await;
+    for (range, words) in [
+        ("t1,3", "'t1' is a tag and '3' is a snapshot id"),
+        ("1,t1", "'t1' is a tag and '1' is a snapshot id"),
+        ("t1,nope", "'nope' is neither a tag nor a snapshot id"),
+        ("nope,t1", "'nope' is neither a tag nor a snapshot id"),
+        ("nope,3", "'nope' is neither a tag nor a snapshot id"),
+        ("1,nope", "'nope' is neither a tag nor a snapshot id"),
+    ] {
+        let sql = format!("SELECT * FROM t /*+ OPTIONS('incremental-between'='{range}') */");
+        let error = ask(&session, &sql).await.unwrap_err();
+        assert_eq!(error.code(), "BadOption", "{range}: {error:?}");
+        assert!(error.message().contains(words), "{range}: {error:?}");
+        assert_eq!(error.hint().unwrap_or_default().contains("tag 't1' holds snapshot 1"), words.starts_with("'t1'"));
+    }
+}
+
+#[tokio::test]
+async fn a_number_beyond_all_ids_is_told_so() {
+    let (dir, _table) = three_snapshots();
+    let session = session_of(&dir).await;
+    let (error, _) = told(&session, "SELECT * FROM t VERSION AS OF 99999999999999999999999").await;
+    assert_eq!(error.code(), "BadSelector");
+    assert_eq!(error.message(), "99999999999999999999999 is larger than any snapshot id");
+}
