@@ -154,7 +154,7 @@ mod tests {
             writer.close().unwrap();
             let ours = load(bytes.clone()).unwrap();
             let theirs = ParquetMetaDataReader::new().parse_and_finish(&Bytes::from(bytes)).unwrap();
-            assert_eq!(&ours, &theirs);
+            assert_eq!(ours, without_arrow_schema(theirs));
         }
     }
 

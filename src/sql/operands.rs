@@ -194,20 +194,16 @@ fn inputs(node: LogicalPlan, schema: &DFSchema) -> DfResult<Transformed<LogicalP
     }
 }
 
-/// A UNION whose inputs have the names and types of its columns. Left to DataFusion, what stands above is judged by the
-/// types of the first input, and a column that another input calls by the name of one before it is ambiguous.
+/// A UNION whose inputs have the types of its columns. Left to DataFusion, what stands above is judged by the types of the
+/// first input.
 fn of_one_schema(union: Union) -> DfResult<Transformed<LogicalPlan>> {
     // what cannot be brought together is for the engine to refuse
     let Ok(schema) = coerce_union_schema(&union.inputs) else { return Ok(Transformed::no(LogicalPlan::Union(union))) };
-    let same = |input: &LogicalPlan| {
-        let pairs = input.schema().fields().iter().zip(schema.fields());
-        pairs.clone().all(|(own, wanted)| own.name() == wanted.name() && own.data_type() == wanted.data_type())
-    };
     let types = |schema: &DFSchema| schema.fields().iter().map(|field| field.data_type().clone()).collect::<Vec<_>>();
     let mut changed = types(&union.schema) != types(&schema);
     let mut inputs = Vec::new();
     for input in union.inputs {
-        if same(&input) {
+        if types(input.schema()) == types(&schema) {
             inputs.push(input);
             continue;
         }
