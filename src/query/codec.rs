@@ -33,6 +33,7 @@ use super::layout::Layout;
 use super::nodes::merge_source::FileRef;
 use super::nodes::read_exec::Item;
 use super::nodes::{BarrierExec, Deferred, DeferredExec, MergeSource, MetadataExec, ReadExec, Recipe, ScanSummary};
+use super::perhaps;
 use super::unused_store::{UNUSED, refusing_store, unused_store};
 use super::view::LakeView;
 use super::work::Work;
@@ -311,10 +312,10 @@ impl PhysicalExtensionCodec for LakeCodec {
         Ok(())
     }
 
-    /// The functions of comparisons and of arithmetic; any other one is known by its name.
+    /// The functions of comparisons, of arithmetic and of subqueries; any other one is known by its name.
     fn try_encode_udf(&self, function: &ScalarUDF, bytes: &mut Vec<u8>) -> DfResult<()> {
-        let arithmetic = || arithmetic::is_ours(function).then(Vec::new);
-        if let Some(state) = comparison::state_of(function).or_else(arithmetic) {
+        let stateless = || (arithmetic::is_ours(function) || perhaps::is_ours(function)).then(Vec::new);
+        if let Some(state) = comparison::state_of(function).or_else(stateless) {
             bytes.extend(serde_json::to_vec(&state).map_err(|e| DataFusionError::External(Box::new(e)))?);
         }
         Ok(())
@@ -324,6 +325,7 @@ impl PhysicalExtensionCodec for LakeCodec {
         let state = serde_json::from_slice(bytes)
             .map_err(|e| Error::corrupt(format!("the plan does not say what {name} is")).with_source(e))?;
         let function = comparison::of_state(name, state).or_else(|| arithmetic::of_name(name));
+        let function = function.or_else(|| perhaps::of_name(name));
         Ok(Arc::new(function.ok_or_else(|| Error::corrupt(format!("the plan calls {name}, which is not known")))?))
     }
 }

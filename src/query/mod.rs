@@ -41,6 +41,7 @@ mod layout;
 mod mapping;
 pub mod nodes;
 mod open_table;
+pub(crate) mod perhaps;
 pub mod report;
 pub mod settings;
 mod spread;

@@ -73,6 +73,7 @@ mod session;
 mod settings;
 mod statement;
 mod statements;
+mod subqueries;
 mod system_tables;
 mod text_files;
 mod text_numbers;

@@ -26,6 +26,7 @@ use parking_lot::Mutex;
 use super::catalog::LakeCatalog;
 use super::in_lists::NullsInLists;
 use super::statement::Statement;
+use super::subqueries::ExactSubqueries;
 use super::timestamps::ExactTimestamps;
 use super::using::MergedColumns;
 use crate::error::{Error, Result};
@@ -33,9 +34,15 @@ use crate::error::{Error, Result};
 type Rule = Arc<dyn AnalyzerRule + Send + Sync>;
 
 /// The rules that plans over a warehouse need; `statement` is None in sessions that are not ours.
-pub(crate) fn rules(statement: Option<Arc<Statement>>) -> [Rule; 4] {
-    let merged = MergedColumns { placed: statement.is_some() };
-    [Arc::new(OnePin { statement }), Arc::new(ExactTimestamps), Arc::new(NullsInLists), Arc::new(merged)]
+pub(crate) fn rules(statement: Option<Arc<Statement>>) -> [Rule; 5] {
+    let placed = statement.is_some();
+    [
+        Arc::new(OnePin { statement }),
+        Arc::new(ExactTimestamps),
+        Arc::new(NullsInLists),
+        Arc::new(MergedColumns { placed }),
+        Arc::new(ExactSubqueries),
+    ]
 }
 
 /// Whether a rule is one of [`rules`].

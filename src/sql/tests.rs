@@ -22,6 +22,7 @@ mod partitions;
 mod pins;
 mod read_only;
 mod refusals;
+mod subqueries;
 mod system_tables;
 mod texts;
 mod times;

@@ -106,6 +106,8 @@ impl Warehouse {
     /// - filters that land on another column of the same name, mostly in joins;
     /// - comparisons of a TIMESTAMP column with a literal of more digits;
     /// - `IN` and `NOT IN` with NULL in the list, or of which several lists on one operand leave nothing;
+    /// - subqueries whose rows, or what they are compared with, may be NULL or missing; those that DataFusion would compute
+    ///   over the rows of all rows outside are refused;
     /// - the one column of a `RIGHT` or `FULL JOIN … USING`, which is refused where its value would be wrong.
     ///
     /// What plain `SessionContext::sql` cannot do, because DataFusion parses the text before it reaches us, and what

@@ -27,6 +27,9 @@ fn of_statement(code: &str) -> Option<&'static str> {
         "DuplicateName" => "同一个表用了两次：给每一处起一个别名，例如 FROM t a, t VERSION AS OF 3 b",
         "AmbiguousColumn" => "不清楚是哪个表的列：写成 别名.列名",
         "MergedColumn" => "这种外连接里 USING 或 NATURAL 的列会变成 NULL：改写成 ON，再用 coalesce 取值",
+        "CorrelatedSubquery" => {
+            "相关子查询里的聚合、LIMIT 或窗口函数无法按外层的行计算：改成分组后再 JOIN，或写成 x = (SELECT count(*) …)"
+        }
         "FunctionNotFound" => "没有这个函数：检查函数名",
         "BadArgument" => "表函数的参数不对：按提示里的写法核对参数名和取值",
         "NotConstant" => "这里要写常量：不能引用列，也不能用随行变化的表达式",

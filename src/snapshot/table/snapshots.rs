@@ -74,8 +74,8 @@ impl Table {
             .with_hint(
                 "bring the files of the folder back; of a table that really has no snapshot any more, remove the hint",
             );
-        match self.snapshot_file("LATEST") {
-            Ok(hint) => error.with_context("file", hint),
+        match self.numbered_snapshot(hinted) {
+            Ok(missing) => error.with_context("file", missing),
             Err(_) => error,
         }
     }
