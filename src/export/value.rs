@@ -155,16 +155,6 @@ pub fn string(text: &str, out: &mut String) {
     out.push('"');
 }
 
-/// Whether a type reads better from the right.
-pub fn is_numeric(data_type: &DataType) -> bool {
-    data_type.is_numeric()
-}
-
-/// Whether values may be cut for their length: half a number or time is another one.
-pub fn may_be_long(data_type: &DataType) -> bool {
-    !(is_numeric(data_type) || data_type.is_temporal() || *data_type == DataType::Boolean)
-}
-
 fn is_null(array: &dyn Array, row: usize) -> bool {
     array.data_type() == &DataType::Null || array.is_null(row)
 }

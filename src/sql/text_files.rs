@@ -204,10 +204,11 @@ fn by_commas(options: &CsvOptions) -> Result<Separated> {
         (_, None) => quote,
         (_, Some(_)) => return Err(refused("escape", "it is used with double_quote 'false'")),
     };
+    let plain = Separated::by_commas();
     Ok(Separated {
         separator: character("delimiter", options.delimiter)?,
-        line_end: options.terminator.map_or(Ok('\n'), |byte| character("terminator", byte))?,
-        null: options.null_value.clone().unwrap_or_default(),
+        line_end: options.terminator.map_or(Ok(plain.line_end), |byte| character("terminator", byte))?,
+        null: options.null_value.clone().unwrap_or(plain.null),
         quoting: Quoting::Quotes { quote, escape, always },
     })
 }
@@ -294,9 +295,14 @@ impl Layout {
                 if first && *header {
                     lines.begin(out)?;
                 }
-                lines.batch(batch, out)
+                lines.batch(batch, out)?;
+                lines.end(out)
             }
-            Self::Objects => Json::lines(batch.schema_ref(), Decimals::String).batch(batch, out),
+            Self::Objects => {
+                let mut lines = Json::lines(batch.schema_ref(), Decimals::String);
+                lines.batch(batch, out)?;
+                lines.end(out)
+            }
         }
     }
 }

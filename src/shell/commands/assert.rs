@@ -6,11 +6,12 @@ use futures::future::{FutureExt, LocalBoxFuture};
 
 use super::{Argument, Call, Command, Task, usage};
 use crate::error::{Error, Result};
-use crate::export::value::{is_numeric, text};
+use crate::export::value::text;
 use crate::shell::exact;
 use crate::shell::execute::Collected;
 use crate::shell::input::lexed;
 use crate::shell::language::{both, told};
+use crate::shell::render::is_numeric;
 use crate::shell::state::Shell;
 use crate::shell::variables::replaced;
 use crate::sql::{LastEquals, last_equals};

@@ -10,12 +10,13 @@ use futures::future::{FutureExt, LocalBoxFuture};
 
 use super::{Argument, Call, Command, Task, switch, usage};
 use crate::error::{Error, Result};
-use crate::export::value::{is_numeric, text};
+use crate::export::value::text;
 use crate::shell::args::duration;
 use crate::shell::exact;
 use crate::shell::execute::{Answer, Collected, Show};
 use crate::shell::interrupt::interrupted;
 use crate::shell::language::{Language, both, told};
+use crate::shell::render::is_numeric;
 use crate::shell::state::Shell;
 use crate::shell::variables::replaced;
 use crate::sql::missing_column;

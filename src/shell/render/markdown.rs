@@ -6,8 +6,8 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 
 use super::width::escaped;
-use super::{Renderer, Style, word_of};
-use crate::export::value::{Times, is_numeric, text};
+use super::{Renderer, Style, is_numeric, word_of};
+use crate::export::value::{Times, text};
 
 /// Rows as lines of a Markdown table.
 pub struct Markdown {

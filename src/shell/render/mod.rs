@@ -157,6 +157,16 @@ impl Default for Style {
     }
 }
 
+/// Whether a type reads better from the right.
+pub fn is_numeric(data_type: &DataType) -> bool {
+    data_type.is_numeric()
+}
+
+/// Whether values may be cut for their length: half a number or time is another one.
+pub fn may_be_long(data_type: &DataType) -> bool {
+    !(is_numeric(data_type) || data_type.is_temporal() || *data_type == DataType::Boolean)
+}
+
 /// The renderer of a format. `limits` only matter to tables and records.
 pub fn renderer(format: Format, schema: &SchemaRef, style: &Style, limits: Limits) -> Box<dyn Renderer> {
     match format {

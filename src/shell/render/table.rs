@@ -10,8 +10,8 @@ use arrow::datatypes::SchemaRef;
 
 use super::vertical::{Records, VALUE_WIDTH};
 use super::width::{clipped, escaped, fitted, grouped, width};
-use super::{Renderer, Style, Word, word_of};
-use crate::export::value::{Times, is_numeric, may_be_long, text};
+use super::{Renderer, Style, Word, is_numeric, may_be_long, word_of};
+use crate::export::value::{Times, text};
 
 /// Rows measured for the widths of a grid without cap.
 const MEASURED_ROWS: usize = 1000;
