@@ -108,6 +108,7 @@ impl Warehouse {
     /// - `IN` and `NOT IN` with NULL in the list, or of which several lists on one operand leave nothing;
     /// - subqueries whose rows, or what they are compared with, may be NULL or missing; those that DataFusion would compute
     ///   over the rows of all rows outside are refused;
+    /// - orders and groups by a column that has one value below an outer join, a `UNION` or grouping sets, and others above;
     /// - the one column of a `RIGHT` or `FULL JOIN … USING`, which is refused where its value would be wrong.
     ///
     /// What plain `SessionContext::sql` cannot do, because DataFusion parses the text before it reaches us, and what
@@ -124,6 +125,8 @@ impl Warehouse {
     ///   and averages of DOUBLE over a moving frame keep what left the frame; the least and the greatest of groups that
     ///   have infinities or NaN only come out wrong;
     /// - a DECIMAL beside a number with more digits fails, and beside a quoted number it meets that number rounded;
+    /// - `=` finds NULL by NULL in a join that has an `IS NOT DISTINCT FROM` too, `EXCEPT ALL` and `INTERSECT ALL` do not count
+    ///   rows, and NaN under `GROUP BY … LIMIT` gives other groups or a panic;
     /// - pins and notices are shown by `EXPLAIN` only.
     ///
     /// Nothing of the warehouse's own can be written through the catalog, and no store of its is registered. Where plain
