@@ -396,7 +396,10 @@ impl Pin {
             .with_context("table", table)
             .with_hint("the table was rolled back and written again: pin it anew")),
             None => {
-                let ids = self.table.snapshot_ids().await?;
+                let ids = match self.table.snapshot_ids().await {
+                    Err(error) if error.code() == "SnapshotsLost" => Vec::new(),
+                    ids => ids?,
+                };
                 let (code, what) = match (ids.first(), ids.last()) {
                     (Some(first), _) if pinned.id < *first => {
                         ("SnapshotExpired", format!("has expired; available {}", ranges_text(&ids)))

@@ -50,13 +50,7 @@ impl Table {
         for _ in 0..5 {
             let told =
                 |hinted: i64, newest: i64| Notice::from(NoticeKind::StaleHint { table: self.name(), hinted, newest });
-            let Some(last) = self.snapshot_ids().await?.last().copied() else {
-                // a hint is written behind its snapshot, and the newest one never expires
-                return match ahead {
-                    Some(hinted) => Err(self.lost_snapshots(hinted)),
-                    None => Ok((None, None)),
-                };
-            };
+            let Some(last) = self.snapshot_ids().await?.last().copied() else { return Ok((None, None)) };
             if let Some(snapshot) = self.read_snapshot(last).await? {
                 let notice = ahead.filter(|ahead| *ahead > last.0).map(|ahead| told(ahead, last.0));
                 return Ok((Some(snapshot), notice));
@@ -121,7 +115,14 @@ impl Table {
     }
 
     pub(in crate::snapshot) async fn snapshot_files(&self) -> Result<Vec<Numbered>> {
-        list_numbered(&self.storage, &self.branch_root.join("snapshot")?, "snapshot-").await
+        let files = list_numbered(&self.storage, &self.branch_root.join("snapshot")?, "snapshot-").await?;
+        // a hint is written behind its snapshot, and the newest one never expires
+        if files.is_empty()
+            && let Some(hinted) = read_hint(&self.storage, &self.snapshot_file("LATEST")?).await.filter(|id| *id > 0)
+        {
+            return Err(self.lost_snapshots(hinted));
+        }
+        Ok(files)
     }
 
     /// Listed snapshots in the order given, read ahead; what vanished is passed over.

@@ -35,6 +35,28 @@ async fn b082_latest_is_found_whatever_the_hint_says() {
     assert!(notice.unwrap().contains("names snapshot 99, which does not exist"));
 }
 
+/// An empty table has no hint: under one, its snapshots are lost, whoever asks for them.
+#[tokio::test]
+async fn snapshots_that_are_lost_are_no_empty_table() {
+    let bed = Bed::with_snapshots(1, 3);
+    for id in 1..=3 {
+        bed.remove(&format!("snapshot/snapshot-{id}"));
+    }
+    for (hint, lost) in [("3", true), ("", false), ("abc", false), ("0", false)] {
+        bed.write("snapshot/LATEST", hint);
+        let table = bed.table().await;
+        let latest = table.latest_noticed().await.err();
+        let listed = table.snapshots().await.err();
+        let asked = table.snapshot(SnapshotId(2)).await.err();
+        let named = asked.as_ref().map(Error::code);
+        assert_eq!(named, Some(if lost { "SnapshotsLost" } else { "NoSnapshot" }), "{hint}");
+        for error in [&latest, &listed] {
+            assert_eq!(error.as_ref().map(Error::code), lost.then_some("SnapshotsLost"), "{hint}");
+        }
+        assert!(!lost || latest.unwrap().to_string().contains("snapshot-3"), "{hint}");
+    }
+}
+
 #[tokio::test]
 async fn b082_earliest_hint_at_an_expired_snapshot_is_not_believed() {
     for (hint, earliest) in [("1", 3), ("3", 3), ("4", 4), ("", 3), ("abc", 3), ("99", 3)] {
