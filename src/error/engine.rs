@@ -76,7 +76,7 @@ fn unfit(text: &str) -> Option<Error> {
     let (function, _) = call.split_once('(')?;
     Some(
         Error::invalid(format!(
-            "{function} does not take what it is given, {call}; it takes {}",
+            "function '{function}' does not take what it is given, {call}; it takes {}",
             candidates.join(", ")
         ))
         .with_code("Plan")
@@ -182,7 +182,7 @@ mod tests {
              matches the given name and argument types 'sum(Utf8)'. You might need to add explicit type casts.\n\
              \tCandidate functions:\n\tsum(Decimal)\n\tsum(Int64)",
         );
-        let expected = "sum does not take what it is given, sum(Utf8); it takes sum(Decimal), sum(Int64)";
+        let expected = "function 'sum' does not take what it is given, sum(Utf8); it takes sum(Decimal), sum(Int64)";
         assert_eq!(told.unwrap().message(), expected);
         let option =
             in_our_words(&DataFusionError::Configuration("Config value \"foo\" not found on CsvOptions".into()));

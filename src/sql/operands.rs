@@ -20,7 +20,7 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Column, DFSchema, ScalarValue};
 use datafusion::error::Result as DfResult;
-use datafusion::logical_expr::expr::{Between, BinaryExpr, InList, InSubquery, SetComparison};
+use datafusion::logical_expr::expr::{Between, BinaryExpr, Case, InList, InSubquery, ScalarFunction, SetComparison};
 use datafusion::logical_expr::expr_rewriter::{NamePreserver, coerce_plan_expr_for_schema};
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
@@ -60,7 +60,12 @@ impl AnalyzerRule for LosslessOperands {
             }
             let node = node.map_expressions(|expr| {
                 let name = names.save(&expr);
-                let by_columns = expr.transform_down(by_columns)?;
+                let by_columns = expr.transform_down(|expr| match &expr {
+                    Expr::ScalarFunction(function) => {
+                        Ok(as_case(function).map_or_else(|| Transformed::no(expr), Transformed::yes))
+                    }
+                    _ => by_columns(expr),
+                })?;
                 let lossless = by_columns.transform_data(|expr| expr.transform_up(|expr| lossless(expr, &schema)))?;
                 Ok(lossless.update_data(|expr| name.restore(expr)))
             })?;
@@ -72,9 +77,23 @@ impl AnalyzerRule for LosslessOperands {
     }
 }
 
-/// Functions that bring their arguments to one type, and from which argument on; others take each as it is.
-const OF_ONE_TYPE: [(&str, usize); 7] =
-    [("coalesce", 0), ("greatest", 0), ("least", 0), ("make_array", 0), ("nullif", 0), ("nvl", 0), ("nvl2", 1)];
+/// Functions that bring their arguments to one type; others take each as it is, or are [`as_case`].
+const OF_ONE_TYPE: [&str; 5] = ["coalesce", "greatest", "least", "make_array", "nvl"];
+
+/// `nullif(x, y)` and `nvl2(x, y, z)` as CASE, which has the type of what it gives. As functions they bring what is only
+/// looked at to one type with that.
+fn as_case(function: &ScalarFunction) -> Option<Expr> {
+    if function.args.iter().any(Expr::is_volatile) {
+        return None;
+    }
+    let (when, then, otherwise) = match (function.name(), function.args.as_slice()) {
+        ("nullif", [value, other]) => (value.clone().eq(other.clone()), lit(ScalarValue::Null), value),
+        ("nvl2", [tested, then, otherwise]) => (tested.clone().is_not_null(), then.clone(), otherwise),
+        _ => return None,
+    };
+    let branches = vec![(Box::new(when), Box::new(then))];
+    Some(Expr::Case(Case { expr: None, when_then_expr: branches, else_expr: Some(Box::new(otherwise.clone())) }))
+}
 
 fn lossless(expr: Expr, schema: &DFSchema) -> DfResult<Transformed<Expr>> {
     let mut expr = expr;
@@ -94,10 +113,8 @@ fn lossless(expr: Expr, schema: &DFSchema) -> DfResult<Transformed<Expr>> {
             changed | together(results.chain(case.else_expr.iter_mut().map(AsMut::as_mut)).collect(), false, schema)
         }
         Expr::ScalarFunction(function) => {
-            let first = OF_ONE_TYPE.iter().find(|(name, _)| *name == function.name()).map(|(_, first)| *first);
-            let keys = to_key_type(function, schema);
-            let of_one_type = function.args.iter_mut().skip(first.unwrap_or(usize::MAX));
-            keys | together(of_one_type.collect(), false, schema)
+            let of_one_type = OF_ONE_TYPE.contains(&function.name());
+            to_key_type(function, schema) | (of_one_type && together(function.args.iter_mut().collect(), false, schema))
         }
         Expr::InSubquery(InSubquery { expr, subquery, .. })
         | Expr::SetComparison(SetComparison { expr, subquery, .. }) => beside_rows(expr, subquery, schema)?,

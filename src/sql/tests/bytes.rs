@@ -42,6 +42,11 @@ async fn statements_through_bytes_give_the_same_rows() {
         "SELECT * FROM paimon_diff('golden.pk_lsm', 1, 2)",
         "SELECT * FROM paimon_delta('golden.pk_lsm', 0, 2)",
         "SELECT * FROM lake.golden.pk_lsm VERSION AS OF 1 a FULL JOIN lake.golden.pk_lsm b ON a.id = b.id",
+        "SELECT b.found, a.id FROM lake.golden.pk_lsm a LEFT JOIN (SELECT 1 AS found, id FROM lake.golden.pk_lsm VERSION AS OF 1) b
+         ON a.id = b.id ORDER BY b.found, a.id LIMIT 5",
+        "SELECT 'now' AS side, count(*) FROM lake.golden.pk_lsm UNION ALL SELECT 'then', count(id) FROM lake.golden.pk_lsm
+         VERSION AS OF 1 ORDER BY side LIMIT 1",
+        "SELECT id, (SELECT id FROM lake.golden.pk_lsm WHERE id = -5) AS missing FROM lake.golden.pk_lsm WHERE id < 9",
         "SELECT id + 1, id - 1, -id, sum(id * 2) OVER () FROM lake.golden.pk_lsm WHERE id + 1 > 0",
         "SELECT s.snapshot_id, count(*) FROM lake.golden.pk_lsm$snapshots s CROSS JOIN lake.golden.pk_lsm t GROUP BY 1",
     ];

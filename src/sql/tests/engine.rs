@@ -71,6 +71,9 @@ async fn operands_keep_their_digits_above_what_brought_them_together() {
         &[
             ("SELECT x FROM (SELECT 1.5 AS x UNION ALL SELECT 1e-20 UNION ALL SELECT 7) t ORDER BY x", &["1e-20", "1.5", "7.0"]),
             ("SELECT concat(1.50, ',', 2e0)", &["1.50,2.0"]),
+            ("SELECT nvl2(1e0, 0.00000000000000000001, 2), nullif(12345678901234567890.5, 1e0)", &["0.00000000000000000001,12345678901234567890.5"]),
+            ("SELECT nullif(x, 1.5), nvl2(x, 'a', 'b') FROM (VALUES (1.5e0), (NULL), (2e0)) t(x)", &["NULL,a", "NULL,b", "2.0,a"]),
+            ("SELECT nullif(1, NULL), nullif('', ''), nullif(date '2026-01-01', '2026-01-01')", &["1,NULL,NULL"]),
             (
                 "SELECT struct(CAST(12345678901234567890.12 AS DECIMAL(22, 2)), 1.5e0)['c0']",
                 &["12345678901234567890.12"],

@@ -41,6 +41,7 @@ async fn refused_statements_say_where_and_what_to_do() {
         ("CREATE VIEW nodb.v AS SELECT 1".into(), "DatabaseNotFound 1:13"),
         ("SET TIME ZONE 'nope'".into(), "UnknownTimeZone 1:15"),
         ("SET 'paimon.scan.nope' = '3'".into(), "UnknownOption 1:5"),
+        ("SELECT id,\n array_has([1e0], 1.5) FROM t".into(), "Plan 2:2"),
         ("SET datafusion.nope = 3".into(), "BadOption 1:16"),
         ("SELECT id FROM t WHERE\nsubstr(1) = '1'".into(), "Plan 2:8"),
     ] {
