@@ -21,8 +21,8 @@ use datafusion::physical_plan::placeholder_row::PlaceholderRowExec;
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::{ExecutionPlan, replace_children_if_necessary};
 
-use super::barriers::Barriers;
 use super::by_name::{Rule, guarded};
+use super::constants::NoConstants;
 use super::nodes::MetadataExec;
 use super::work::scans;
 
@@ -40,7 +40,7 @@ pub fn with_answers(rules: &[Rule]) -> Option<Vec<Rule>> {
     if rules.iter().any(|rule| rule.name() == NAME) {
         return None;
     }
-    let ours: [Rule; 2] = [Arc::new(AnsweredFromMetadata), Arc::new(Barriers)];
+    let ours: [Rule; 2] = [Arc::new(AnsweredFromMetadata), Arc::new(NoConstants)];
     Some(ours.into_iter().chain(rules.iter().map(guarded)).collect())
 }
 

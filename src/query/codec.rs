@@ -32,7 +32,7 @@ use super::env::QueryEnv;
 use super::layout::Layout;
 use super::nodes::merge_source::FileRef;
 use super::nodes::read_exec::Item;
-use super::nodes::{BarrierExec, Deferred, DeferredExec, MergeSource, MetadataExec, ReadExec, Recipe, ScanSummary};
+use super::nodes::{Deferred, DeferredExec, MergeSource, MetadataExec, NoConstantsExec, ReadExec, Recipe, ScanSummary};
 use super::perhaps;
 use super::unused_store::{UNUSED, refusing_store, unused_store};
 use super::view::LakeView;
@@ -42,8 +42,8 @@ use crate::scan::Stages;
 use crate::snapshot::SessionZone;
 use crate::storage::Storage;
 
-/// All bytes of a [`BarrierExec`].
-const BARRIER: &[u8] = b"lakepin barrier";
+/// All bytes of a [`NoConstantsExec`].
+const NO_CONSTANTS: &[u8] = b"lakepin no constants";
 
 /// Encodes and decodes the plan nodes of pinned tables.
 pub struct LakeCodec {
@@ -58,8 +58,8 @@ impl LakeCodec {
     }
 
     fn encode(&self, node: &Arc<dyn ExecutionPlan>) -> Result<Vec<u8>> {
-        if node.is::<BarrierExec>() {
-            return Ok(BARRIER.to_vec());
+        if node.is::<NoConstantsExec>() {
+            return Ok(NO_CONSTANTS.to_vec());
         }
         if let Some(read) = node.downcast_ref::<ReadExec>() {
             return pack(&Packed {
@@ -148,9 +148,9 @@ impl LakeCodec {
         inputs: &[Arc<dyn ExecutionPlan>],
         task: &TaskContext,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        if bytes == BARRIER {
+        if bytes == NO_CONSTANTS {
             let [input] = inputs else { return Err(Error::corrupt("a node without its input")) };
-            return Ok(Arc::new(BarrierExec::new(Arc::clone(input))));
+            return Ok(Arc::new(NoConstantsExec::new(Arc::clone(input))));
         }
         let packed = unpack(bytes, &self.stores)?;
         match (packed.kind, inputs) {

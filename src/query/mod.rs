@@ -28,13 +28,13 @@
 
 mod answered;
 pub(crate) mod arithmetic;
-mod barriers;
 mod budget;
 mod by_name;
 #[cfg(feature = "codec")]
 pub mod codec;
 pub mod compared;
 mod comparison;
+mod constants;
 pub mod env;
 mod filters;
 mod layout;

@@ -1,5 +1,6 @@
 //! What a plan has to read and has read so far: for limits, for progress, for the line under a result.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -139,7 +140,7 @@ pub fn scan_works(plan: &Arc<dyn ExecutionPlan>) -> Vec<(Arc<ScanSummary>, Work)
 
 /// The data files whose rows metadata tells: for each scan that was reported, where, and their bare names, or None for all
 /// it keeps.
-pub fn told_files(plan: &Arc<dyn ExecutionPlan>) -> Vec<(usize, Option<Vec<String>>)> {
+pub fn told_files(plan: &Arc<dyn ExecutionPlan>) -> Vec<(usize, Option<HashSet<String>>)> {
     let mut told = Vec::new();
     for_nodes(plan, &mut |node| {
         if let Some(node) = node.downcast_ref::<ReadExec>()

@@ -14,15 +14,15 @@ use crate::sql::doubles::DoubleLiterals;
 use crate::sql::null_keys::with_own_keys;
 use crate::sql::operands::LosslessOperands;
 use crate::sql::plain;
-use crate::sql::plain_truth::PlainTruth;
 use crate::sql::planner::TravelPlanner;
+use crate::sql::reworded::Reworded;
 use crate::sql::text_files;
 use crate::sql::times::TimeTypes;
 use crate::sql::zoned::{LocalTimes, WrittenTimes};
 
 /// Rules of statements of ours, beside [`plain::rules`].
 const OWN_RULES: [&str; 6] = [
-    PlainTruth::NAME,
+    Reworded::NAME,
     LosslessOperands::NAME,
     WrittenTimes::NAME,
     LocalTimes::NAME,
@@ -49,7 +49,7 @@ impl Statement {
         rules.extend(plain::rules(Some(Arc::clone(self))));
         rules.push(Arc::new(CheckedArithmetic));
         // before types are coerced
-        rules.insert(0, Arc::new(PlainTruth));
+        rules.insert(0, Arc::new(Reworded));
         rules.insert(0, Arc::new(LosslessOperands));
         rules.insert(0, Arc::new(SignedDifferences));
         rules.insert(0, Arc::new(WrittenTimes));

@@ -3,7 +3,7 @@
 //! Of `SELECT 1 AS found, id FROM t` it knows that `found` is 1 in every row, and leaves such a column out of an order or
 //! a grouping. Above an outer join the column is NULL where a row found none, above a UNION it is the literal of another
 //! branch, and among grouping sets it is NULL for those that do not have it: rows came in the wrong order, a LIMIT gave
-//! other rows, and groups came twice. A [`BarrierExec`] forgets what is known there.
+//! other rows, and groups came twice. A [`NoConstantsExec`] forgets what is known there.
 
 use std::sync::Arc;
 
@@ -17,13 +17,13 @@ use datafusion::physical_plan::joins::{HashJoinExec, NestedLoopJoinExec, SortMer
 use datafusion::physical_plan::union::UnionExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, replace_children_if_necessary};
 
-use super::nodes::BarrierExec;
+use super::nodes::NoConstantsExec;
 
 /// See the module. Runs before orders and groupings are chosen.
 #[derive(Debug)]
-pub(super) struct Barriers;
+pub(super) struct NoConstants;
 
-impl PhysicalOptimizerRule for Barriers {
+impl PhysicalOptimizerRule for NoConstants {
     fn optimize(&self, plan: Arc<dyn ExecutionPlan>, _config: &ConfigOptions) -> DfResult<Arc<dyn ExecutionPlan>> {
         plan.transform_up(|node| {
             if let Some(aggregate) = node.downcast_ref::<AggregateExec>() {
@@ -31,11 +31,11 @@ impl PhysicalOptimizerRule for Barriers {
                 if aggregate.group_expr().is_single() || !has_constants(input) {
                     return Ok(Transformed::no(node));
                 }
-                let input: Arc<dyn ExecutionPlan> = Arc::new(BarrierExec::new(Arc::clone(input)));
+                let input: Arc<dyn ExecutionPlan> = Arc::new(NoConstantsExec::new(Arc::clone(input)));
                 return Ok(Transformed::yes(replace_children_if_necessary(node, vec![input])?));
             }
             if mixes_constants(&node) {
-                return Ok(Transformed::yes(Arc::new(BarrierExec::new(node))));
+                return Ok(Transformed::yes(Arc::new(NoConstantsExec::new(node))));
             }
             Ok(Transformed::no(node))
         })
@@ -43,7 +43,7 @@ impl PhysicalOptimizerRule for Barriers {
     }
 
     fn name(&self) -> &str {
-        "lakepin_barriers"
+        "lakepin_no_constants"
     }
 
     fn schema_check(&self) -> bool {

@@ -20,14 +20,14 @@ use datafusion::optimizer::AnalyzerRule;
 
 /// See the module.
 #[derive(Debug)]
-pub(crate) struct PlainTruth;
+pub(crate) struct Reworded;
 
-impl PlainTruth {
+impl Reworded {
     /// Of the rule.
-    pub(crate) const NAME: &'static str = "plain_truth";
+    pub(crate) const NAME: &'static str = "reworded";
 }
 
-impl AnalyzerRule for PlainTruth {
+impl AnalyzerRule for Reworded {
     fn name(&self) -> &str {
         Self::NAME
     }
@@ -42,8 +42,8 @@ impl AnalyzerRule for PlainTruth {
             let schema = merge_schema(&node.inputs());
             let node = node.map_expressions(|expr| {
                 let name = names.save(&expr);
-                let plain = expr.transform_up(|expr| Ok(plain(expr, &schema)))?;
-                Ok(plain.update_data(|expr| name.restore(expr)))
+                let reworded = expr.transform_up(|expr| Ok(reworded(expr, &schema)))?;
+                Ok(reworded.update_data(|expr| name.restore(expr)))
             })?;
             if node.transformed { node.map_data(LogicalPlan::recompute_schema) } else { Ok(node) }
         })?;
@@ -51,7 +51,7 @@ impl AnalyzerRule for PlainTruth {
     }
 }
 
-fn plain(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
+fn reworded(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
     let (tested, op, value) = match expr {
         Expr::IsTrue(tested) => (tested, Operator::IsNotDistinctFrom, Some(true)),
         Expr::IsFalse(tested) => (tested, Operator::IsNotDistinctFrom, Some(false)),
