@@ -83,6 +83,7 @@ mod tokens;
 mod travel;
 mod types;
 mod using;
+mod using_names;
 mod view;
 mod walk;
 mod warehouse;

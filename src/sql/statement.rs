@@ -30,6 +30,7 @@ use super::settings::Settings;
 use super::statements::refuse;
 use super::text_numbers;
 use super::travel::{self, Reference, References};
+use super::using_names;
 use super::warehouse::Warehouse;
 use crate::error::{Error, Result};
 use crate::notice::{Notice, NoticeKind};
@@ -257,6 +258,7 @@ impl Statement {
             }
         }
         identifiers::fix(&mut statement, known);
+        using_names::fix(&mut statement, &self.shown)?;
         escapes::fix(&mut statement);
         distinct::fix(&mut statement);
         // which is built anew as a chain where it was one

@@ -137,7 +137,7 @@ impl MergedColumns {
         let mut others =
             join.left.schema().columns().into_iter().filter(|column| !left_keys.contains(column)).peekable();
         let none = others.peek().is_none();
-        // some are left out of `* EXCEPT (…)`
+        // some may be left out of it, by `* EXCEPT (…)`
         none || if self.placed {
             others.any(|one| shown.contains(&one))
         } else {

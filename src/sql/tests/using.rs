@@ -30,6 +30,10 @@ async fn what_the_column_of_using_would_leave_null_is_refused() {
         // the name on the right comes first in the alphabet, and `*` takes that
         "SELECT * FROM b LEFT JOIN a USING (x)",
         "SELECT * FROM b NATURAL LEFT JOIN a WHERE w > 0",
+        "SELECT * FROM b LEFT JOIN a USING (x) CROSS JOIN (SELECT 7 AS y) k",
+        "SELECT * EXCEPT (w) FROM b LEFT JOIN a USING (x)",
+        "SELECT * EXCEPT (v) FROM b LEFT JOIN a USING (x)",
+        "SELECT * REPLACE (7 AS w) FROM b LEFT JOIN a USING (x)",
         "SELECT * FROM (SELECT x FROM a FULL JOIN b USING (x))",
         "SELECT v FROM a WHERE v IN (SELECT x FROM a FULL JOIN b USING (x))",
     ] {
@@ -50,6 +54,16 @@ async fn what_using_gives_rightly_is_given() {
         ("SELECT * FROM a LEFT JOIN b USING (x)", vec!["1,10,NULL", "2,20,20"]),
         ("SELECT x, v FROM b LEFT JOIN a USING (x)", vec!["2,20", "3,NULL"]),
         ("SELECT w FROM b LEFT JOIN a USING (x) WHERE a.x IS NULL", vec!["30"]),
+        ("SELECT x, w FROM a JOIN b USING (x) WHERE x = 2", vec!["2,20"]),
+        ("SELECT x, w FROM a LEFT JOIN b USING (X) WHERE X < 2 OR x > 1", vec!["1,NULL", "2,20"]),
+        ("SELECT x FROM b LEFT JOIN a USING (x) WHERE x = 3", vec!["3"]),
+        (
+            "SELECT a.x FROM a VERSION AS OF 1 JOIN b USING (x) JOIN b c USING (x) WHERE x IN (SELECT x FROM b)",
+            vec!["2"],
+        ),
+        ("SELECT a.* FROM b LEFT JOIN a USING (x)", vec!["2,20", "NULL,NULL"]),
+        ("SELECT b.*, v FROM b LEFT JOIN a USING (x)", vec!["2,20,20", "3,30,NULL"]),
+        ("SELECT * EXCEPT (w) FROM a LEFT JOIN b USING (x)", vec!["1,10", "2,20"]),
         ("SELECT v, w FROM a FULL JOIN b USING (x)", vec!["10,NULL", "20,20", "NULL,30"]),
         ("SELECT b.x, w FROM a RIGHT JOIN b USING (x)", vec!["2,20", "3,30"]),
         ("SELECT count(*) FROM a FULL JOIN b USING (x)", vec!["3"]),
