@@ -22,7 +22,8 @@ use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::{ExecutionPlan, replace_children_if_necessary};
 
 use super::by_name::{Rule, guarded};
-use super::constants::NoConstants;
+use super::constants::{NoConstants, counts_distinct};
+use super::floats::{NoFloatBounds, NoFloatPruning};
 use super::nodes::MetadataExec;
 use super::work::scans;
 
@@ -33,21 +34,22 @@ const NAME: &str = "lakepin_answered_from_metadata";
 #[derive(Debug)]
 struct AnsweredFromMetadata;
 
-/// The physical optimizer rules of a session that reads our tables: the one that answers from metadata and the one that
-/// forgets constants in front, and guards around those of DataFusion that take a column for another of its name, each in its place. None: they are
+/// The physical optimizer rules of a session that reads our tables: the one that answers from metadata and those that
+/// forget constants and bounds around them, and guards around those of DataFusion that take a column for another of its name, each in its place. None: they are
 /// there.
 pub fn with_answers(rules: &[Rule]) -> Option<Vec<Rule>> {
     if rules.iter().any(|rule| rule.name() == NAME) {
         return None;
     }
-    let ours: [Rule; 2] = [Arc::new(AnsweredFromMetadata), Arc::new(NoConstants)];
-    Some(ours.into_iter().chain(rules.iter().map(guarded)).collect())
+    let first: [Rule; 3] = [Arc::new(NoFloatBounds), Arc::new(AnsweredFromMetadata), Arc::new(NoConstants)];
+    let last: [Rule; 1] = [Arc::new(NoFloatPruning)];
+    Some(first.into_iter().chain(rules.iter().map(guarded)).chain(last).collect())
 }
 
 impl PhysicalOptimizerRule for AnsweredFromMetadata {
     fn optimize(&self, plan: Arc<dyn ExecutionPlan>, config: &ConfigOptions) -> DfResult<Arc<dyn ExecutionPlan>> {
         plan.transform_down(|node| {
-            if !node.is::<AggregateExec>() {
+            if !node.is::<AggregateExec>() || counts_distinct(&node) {
                 return Ok(Transformed::no(node));
             }
             let scans = scans(&node);

@@ -71,8 +71,7 @@ pub(super) fn of_name(name: &str) -> Option<ScalarUDF> {
 }
 
 /// Whether a function is one of these.
-#[cfg(feature = "codec")]
-pub(super) fn is_ours(function: &ScalarUDF) -> bool {
+pub(crate) fn is_checked(function: &ScalarUDF) -> bool {
     function.inner().downcast_ref::<Checked>().is_some()
 }
 

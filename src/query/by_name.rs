@@ -28,6 +28,7 @@ use datafusion::error::Result as DfResult;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_optimizer::aggregate_statistics::AggregateStatistics;
 use datafusion::physical_optimizer::ensure_requirements::EnsureRequirements;
 use datafusion::physical_optimizer::filter_pushdown::FilterPushdown;
 use datafusion::physical_plan::aggregates::AggregateExec;
@@ -36,6 +37,7 @@ use datafusion::physical_plan::joins::HashJoinExec;
 use datafusion::physical_plan::union::UnionExec;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 
+use super::constants::CountedValues;
 use super::nodes::one_input::one_input;
 
 pub(super) type Rule = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
@@ -47,6 +49,8 @@ pub(super) fn guarded(rule: &Rule) -> Rule {
         Arc::new(GuardedFilters { inner: Arc::clone(rule) })
     } else if known.is::<EnsureRequirements>() {
         Arc::new(GuardedKeys { inner: Arc::clone(rule) })
+    } else if known.is::<AggregateStatistics>() {
+        Arc::new(CountedValues { inner: Arc::clone(rule) })
     } else {
         Arc::clone(rule)
     }

@@ -29,6 +29,7 @@ use super::arithmetic;
 use super::budget::PoolBudget;
 use super::comparison;
 use super::env::QueryEnv;
+use super::finer;
 use super::layout::Layout;
 use super::nodes::merge_source::FileRef;
 use super::nodes::read_exec::Item;
@@ -314,7 +315,9 @@ impl PhysicalExtensionCodec for LakeCodec {
 
     /// The functions of comparisons, of arithmetic and of subqueries; any other one is known by its name.
     fn try_encode_udf(&self, function: &ScalarUDF, bytes: &mut Vec<u8>) -> DfResult<()> {
-        let stateless = || (arithmetic::is_ours(function) || perhaps::is_ours(function)).then(Vec::new);
+        let stateless = || {
+            (arithmetic::is_checked(function) || perhaps::is_ours(function) || finer::is_ours(function)).then(Vec::new)
+        };
         if let Some(state) = comparison::state_of(function).or_else(stateless) {
             bytes.extend(serde_json::to_vec(&state).map_err(|e| DataFusionError::External(Box::new(e)))?);
         }
@@ -325,7 +328,7 @@ impl PhysicalExtensionCodec for LakeCodec {
         let state = serde_json::from_slice(bytes)
             .map_err(|e| Error::corrupt(format!("the plan does not say what {name} is")).with_source(e))?;
         let function = comparison::of_state(name, state).or_else(|| arithmetic::of_name(name));
-        let function = function.or_else(|| perhaps::of_name(name));
+        let function = function.or_else(|| perhaps::of_name(name)).or_else(|| finer::of_name(name));
         Ok(Arc::new(function.ok_or_else(|| Error::corrupt(format!("the plan calls {name}, which is not known")))?))
     }
 }

@@ -4,6 +4,9 @@
 //! a grouping. Above an outer join the column is NULL where a row found none, above a UNION it is the literal of another
 //! branch, and among grouping sets it is NULL for those that do not have it: rows came in the wrong order, a LIMIT gave
 //! other rows, and groups came twice. A [`NoConstantsExec`] forgets what is known there.
+//!
+//! It also takes a column of NULL alone for one of one value, which `count(DISTINCT …)` does not count. Such counts are
+//! never answered from what is known.
 
 use std::sync::Arc;
 
@@ -17,6 +20,7 @@ use datafusion::physical_plan::joins::{HashJoinExec, NestedLoopJoinExec, SortMer
 use datafusion::physical_plan::union::UnionExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, replace_children_if_necessary};
 
+use super::by_name::Rule;
 use super::nodes::NoConstantsExec;
 
 /// See the module. Runs before orders and groupings are chosen.
@@ -49,6 +53,32 @@ impl PhysicalOptimizerRule for NoConstants {
     fn schema_check(&self) -> bool {
         true
     }
+}
+
+/// `AggregateStatistics`, kept from plans that count distinct values.
+#[derive(Debug)]
+pub(super) struct CountedValues {
+    pub(super) inner: Rule,
+}
+
+impl PhysicalOptimizerRule for CountedValues {
+    fn optimize(&self, plan: Arc<dyn ExecutionPlan>, config: &ConfigOptions) -> DfResult<Arc<dyn ExecutionPlan>> {
+        if plan.exists(|node| Ok(counts_distinct(node)))? { Ok(plan) } else { self.inner.optimize(plan, config) }
+    }
+
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    fn schema_check(&self) -> bool {
+        self.inner.schema_check()
+    }
+}
+
+/// Whether a node computes an aggregate of distinct values.
+pub(super) fn counts_distinct(node: &Arc<dyn ExecutionPlan>) -> bool {
+    let aggregate = node.downcast_ref::<AggregateExec>();
+    aggregate.is_some_and(|aggregate| aggregate.aggr_expr().iter().any(|one| one.is_distinct()))
 }
 
 /// Whether a column that has one value below a node may have others above it.

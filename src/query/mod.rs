@@ -37,6 +37,8 @@ mod comparison;
 mod constants;
 pub mod env;
 mod filters;
+pub(crate) mod finer;
+mod floats;
 mod layout;
 mod mapping;
 pub mod nodes;

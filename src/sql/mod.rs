@@ -15,7 +15,8 @@
 //! | `operands`, `decimals`, `timestamps` | operands that would lose digits when they are brought to one type |
 //! | `text_numbers` | a text column beside a number |
 //! | `times` | TIME(3), and TIMESTAMP literals that nanoseconds do not hold |
-//! | `checked` | arithmetic that leaves its type is an error |
+//! | `checked`, `guards` | arithmetic that leaves its type is an error; but not where another condition rules it out |
+//! | `zeros` | -0.0 and 0.0 in orders |
 //! | `zoned` | TIMESTAMP WITH LOCAL TIME ZONE on the session's clock |
 //! | `in_lists`, `using` | NULL in `IN (…)`; the column of `JOIN … USING` |
 //! | `aggregates/` | `sum`, `avg`, `min` and `max` of our sessions |
@@ -49,6 +50,7 @@ mod doubles;
 mod escapes;
 mod from_first;
 mod functions;
+mod guards;
 mod identifiers;
 mod in_lists;
 mod limits;
@@ -88,6 +90,7 @@ mod view;
 mod walk;
 mod warehouse;
 mod writes;
+mod zeros;
 mod zoned;
 
 #[cfg(test)]

@@ -7,6 +7,8 @@
 //!   Here the date becomes a timestamp in microseconds first; a literal beside it is then brought to that unit.
 //! - A TIMESTAMP that is written may lie beyond that year too, `BETWEEN '2024-01-01' AND '9999-12-31'`. Then all that are
 //!   written beside it are in microseconds.
+//! - Beside times that are only given, as in `coalesce(valid_to, TIMESTAMP '2024-01-01 00:00:00')`, they are so wherever
+//!   that is exact: in nanoseconds the columns would have to end in 2262.
 //! - TIME columns are in milliseconds, TIME literals in nanoseconds, and both together would be refused; a text beside a
 //!   column would lose its digits below. Here all of them become nanoseconds.
 //! - BOOLEAN beside 0, 1 or a text would be refused. Here they are TRUE and FALSE.
@@ -80,7 +82,7 @@ impl AnalyzerRule for LosslessOperands {
 /// Functions that bring their arguments to one type; others take each as it is, or are [`as_case`].
 const OF_ONE_TYPE: [&str; 5] = ["coalesce", "greatest", "least", "make_array", "nvl"];
 
-/// `nullif(x, y)` and `nvl2(x, y, z)` as CASE, which has the type of what it gives. As functions they bring what is only
+/// `nullif(x, y)`, `nvl(x, y)` and `nvl2(x, y, z)` as CASE, which has the type of what it gives. As functions they bring what is only
 /// looked at to one type with that.
 fn as_case(function: &ScalarFunction) -> Option<Expr> {
     if function.args.iter().any(Expr::is_volatile) {
@@ -88,6 +90,7 @@ fn as_case(function: &ScalarFunction) -> Option<Expr> {
     }
     let (when, then, otherwise) = match (function.name(), function.args.as_slice()) {
         ("nullif", [value, other]) => (value.clone().eq(other.clone()), lit(ScalarValue::Null), value),
+        ("nvl", [value, other]) => (value.clone().is_not_null(), value.clone(), other),
         ("nvl2", [tested, then, otherwise]) => (tested.clone().is_not_null(), then.clone(), otherwise),
         _ => return None,
     };
@@ -251,9 +254,12 @@ fn together(operands: Vec<&mut Expr>, compared: bool, schema: &DFSchema) -> bool
     let floats = types.iter().flatten().any(|found| matches!(found, DataType::Float32 | DataType::Float64));
     let booleans = compared && types.contains(&Some(DataType::Boolean));
     let zone = types.iter().flatten().find_map(|found| match found {
-        DataType::Timestamp(_, zone) if compared => Some(zone),
+        DataType::Timestamp(_, zone) => Some(zone),
         _ => None,
     });
+    if !compared && zone.is_some() {
+        return given_times(operands, &types);
+    }
     if compared && !floats && types.iter().flatten().any(DataType::is_decimal) {
         return decimals::exact(operands, &types);
     }
@@ -285,6 +291,41 @@ fn together(operands: Vec<&mut Expr>, compared: bool, schema: &DFSchema) -> bool
             given => given,
         };
         *operand = nearest(&given).unwrap_or_else(|| cast(given, wanted));
+        changed = true;
+    }
+    changed
+}
+
+/// Prepares times that are given side by side: in microseconds where none of them has more digits.
+fn given_times(operands: Vec<&mut Expr>, types: &[Option<DataType>]) -> bool {
+    let is_date = |found: &DataType| matches!(found, DataType::Date32 | DataType::Date64);
+    let is_now = |operand: &Expr| matches!(operand, Expr::ScalarFunction(function) if function.name() == "now");
+    let is_written = |operand: &Expr| written_time(operand).is_some_and(is_of_micros) || is_now(operand);
+    let in_nanos = |found: &DataType| matches!(found, DataType::Timestamp(TimeUnit::Nanosecond, _));
+    let all = || operands.iter().zip(types).filter_map(|(operand, found)| Some((&**operand, found.as_ref()?)));
+    let mut known = all().map(|(_, found)| found).filter(|found| **found != DataType::Null);
+    let first = known.next();
+    let same = known.all(|found| Some(found) == first);
+    if same || all().any(|(operand, found)| in_nanos(found) && !is_written(operand)) {
+        return false;
+    }
+    let zone = all().find_map(|(_, found)| match found {
+        DataType::Timestamp(_, zone) => Some(zone.clone()),
+        _ => None,
+    });
+    let mut changed = false;
+    for (operand, found) in operands.into_iter().zip(types) {
+        let wanted = match (found, &zone) {
+            (Some(found), Some(zone)) if is_date(found) => in_micros(zone),
+            (Some(DataType::Timestamp(TimeUnit::Nanosecond, own)), _) => in_micros(own),
+            _ => continue,
+        };
+        // not by way of nanoseconds
+        let given = match std::mem::take(operand) {
+            Expr::Cast(Cast { expr, field }) if matches!(field.data_type(), DataType::Timestamp(..)) => *expr,
+            given => given,
+        };
+        *operand = cast(given, wanted);
         changed = true;
     }
     changed

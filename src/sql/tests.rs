@@ -12,6 +12,7 @@ mod decimals;
 mod deep;
 mod engine;
 mod global;
+mod guards;
 mod hints;
 mod joined;
 mod lists;

@@ -5,6 +5,10 @@
 //! cannot bring to nanoseconds at all, and a TIME column it leaves in the finer unit, where statistics and indexes of
 //! files say nothing. Here the literal is brought to the column's unit with its meaning: a value of it, between two of
 //! them, or beyond all; where nanoseconds end before it, both sides are compared in microseconds.
+//!
+//! A literal may come beside a column only while the statement is optimized: from an inner query, or as the value of
+//! `now()`. So columns that are brought to a finer unit are so by a function, which stays where it is, and the rule runs
+//! once more at the end of each pass of the optimizer.
 
 use std::sync::Arc;
 
@@ -18,33 +22,79 @@ use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan, Operator, binary_expr, cast, lit};
-use datafusion::optimizer::AnalyzerRule;
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
+use datafusion::optimizer::{AnalyzerRule, ApplyOrder, OptimizerConfig, OptimizerRule};
 
 use super::chains::balanced;
 use super::operands::compares;
+use crate::query::finer::{before_unit, in_unit};
 
-/// See the module. Runs after types have been coerced.
+/// See the module. Runs after types have been coerced, and at the end of each pass of the optimizer.
 #[derive(Debug)]
 pub(crate) struct ExactTimestamps;
 
+impl ExactTimestamps {
+    /// Of the rule.
+    pub(crate) const NAME: &'static str = "exact_timestamps";
+}
+
 impl AnalyzerRule for ExactTimestamps {
     fn name(&self) -> &str {
-        "exact_timestamps"
+        Self::NAME
     }
 
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> DfResult<LogicalPlan> {
-        let plan = plan.transform_up_with_subqueries(|node| {
-            let names = NamePreserver::new(&node);
-            let schema = Arc::new(merge_schema(&node.inputs()));
-            node.map_expressions(|expr| {
-                let name = names.save(&expr);
-                let exact = expr.transform_up(|expr| exact(expr, &schema))?;
-                Ok(exact.update_data(|expr| name.restore(expr)))
-            })
-        })?;
-        Ok(plan.data)
+        Ok(plan.transform_up_with_subqueries(in_node)?.data)
     }
+}
+
+impl OptimizerRule for ExactTimestamps {
+    fn name(&self) -> &str {
+        Self::NAME
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        Some(ApplyOrder::BottomUp)
+    }
+
+    fn supports_rewrite(&self) -> bool {
+        true
+    }
+
+    fn rewrite(&self, plan: LogicalPlan, _config: &dyn OptimizerConfig) -> DfResult<Transformed<LogicalPlan>> {
+        in_node(plan)
+    }
+}
+
+fn in_node(node: LogicalPlan) -> DfResult<Transformed<LogicalPlan>> {
+    let names = NamePreserver::new(&node);
+    let mut schema = merge_schema(&node.inputs());
+    if let LogicalPlan::TableScan(scan) = &node {
+        schema.merge(&DFSchema::try_from_qualified_schema(scan.table_name.clone(), &scan.source.schema())?);
+    }
+    let schema = Arc::new(schema);
+    node.map_expressions(|expr| {
+        let name = names.save(&expr);
+        let exact = expr.transform_up(|expr| exact(expr, &schema))?;
+        let exact = exact.transform_data(|expr| expr.transform_up(|expr| Ok(by_function(expr, &schema))))?;
+        Ok(exact.update_data(|expr| name.restore(expr)))
+    })
+}
+
+/// A cast to a finer unit as a function.
+fn by_function(expr: Expr, schema: &DFSchemaRef) -> Transformed<Expr> {
+    let Expr::Cast(Cast { expr: time, field }) = &expr else { return Transformed::no(expr) };
+    let (DataType::Timestamp(fine, to), Ok(DataType::Timestamp(unit, from))) =
+        (field.data_type(), time.get_type(schema))
+    else {
+        return Transformed::no(expr);
+    };
+    // a literal is brought to the unit of what it is compared with while a statement is planned
+    let is_column = !time.column_refs().is_empty();
+    if is_column && *to == from && per_second(unit) < per_second(*fine) {
+        return Transformed::yes(in_unit(time.as_ref().clone(), *fine));
+    }
+    Transformed::no(expr)
 }
 
 /// A column, and where a literal beside it lies among the values of its unit.
@@ -176,10 +226,14 @@ fn narrowed(left: &Expr, right: &Expr, schema: &DFSchemaRef) -> DfResult<Option<
     let found = left.get_type(schema)?;
     let Some(fine) = unit_of(&found) else { return Ok(None) };
     let mut column = (left, found);
-    if let Expr::Cast(Cast { expr, .. }) = left {
+    let before = match left {
+        Expr::Cast(Cast { expr, .. }) => Some(expr.as_ref()),
+        other => before_unit(other),
+    };
+    if let Some(expr) = before {
         let own = expr.get_type(schema)?;
         if unit_of(&own).is_some_and(|unit| per_second(unit) < per_second(fine)) && keeps_clock(&own, &column.1) {
-            column = (expr.as_ref(), own);
+            column = (expr, own);
         }
     }
     let (column, own) = column;

@@ -15,6 +15,7 @@ use super::in_lists::NullsInLists;
 use super::plain;
 use super::planner::TravelPlanner;
 use super::session::Session;
+use super::timestamps::ExactTimestamps;
 use crate::catalog::{Catalog, FilesystemCatalog};
 use crate::error::{Error, Result};
 use crate::query::{OpenTable, QueryEnv, QueryLimits, with_answers};
@@ -167,6 +168,7 @@ impl Warehouse {
         }
         if !context.state().optimizers().iter().any(|known| known.name() == NullsInLists::NAME) {
             context.add_optimizer_rule(Arc::new(NullsInLists));
+            context.add_optimizer_rule(Arc::new(ExactTimestamps));
         }
         keep_answers(context);
         Ok(lake)

@@ -241,7 +241,7 @@ impl FileSource for MergeSource {
 }
 
 /// Whether an expression uses a FLOAT or DOUBLE column.
-fn touches_floats(expr: &Arc<dyn PhysicalExpr>, schema: &SchemaRef) -> bool {
+pub(in crate::query) fn touches_floats(expr: &Arc<dyn PhysicalExpr>, schema: &SchemaRef) -> bool {
     collect_columns(expr)
         .iter()
         .any(|column| schema.field_with_name(column.name()).is_ok_and(|field| field.data_type().is_floating()))

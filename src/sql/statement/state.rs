@@ -11,6 +11,7 @@ use crate::sql::catalog::StatementCatalogs;
 use crate::sql::chains::with_shallow_chains;
 use crate::sql::checked::{CheckedArithmetic, SignedDifferences};
 use crate::sql::doubles::DoubleLiterals;
+use crate::sql::guards::{GuardedTerms, with_guards};
 use crate::sql::null_keys::with_own_keys;
 use crate::sql::operands::LosslessOperands;
 use crate::sql::plain;
@@ -18,16 +19,19 @@ use crate::sql::planner::TravelPlanner;
 use crate::sql::reworded::Reworded;
 use crate::sql::text_files;
 use crate::sql::times::TimeTypes;
+use crate::sql::zeros::OneZero;
 use crate::sql::zoned::{LocalTimes, WrittenTimes};
 
 /// Rules of statements of ours, beside [`plain::rules`].
-const OWN_RULES: [&str; 6] = [
+const OWN_RULES: [&str; 8] = [
     Reworded::NAME,
     LosslessOperands::NAME,
     WrittenTimes::NAME,
     LocalTimes::NAME,
     CheckedArithmetic::NAME,
     SignedDifferences::NAME,
+    OneZero::NAME,
+    GuardedTerms::NAME,
 ];
 
 impl Statement {
@@ -48,6 +52,8 @@ impl Statement {
         rules.push(Arc::new(LocalTimes));
         rules.extend(plain::rules(Some(Arc::clone(self))));
         rules.push(Arc::new(CheckedArithmetic));
+        rules.push(Arc::new(OneZero));
+        rules.push(Arc::new(GuardedTerms));
         // before types are coerced
         rules.insert(0, Arc::new(Reworded));
         rules.insert(0, Arc::new(LosslessOperands));
@@ -64,7 +70,7 @@ impl Statement {
             .with_relation_planners(planners)
             .with_catalog_list(Arc::new(catalogs))
             .with_analyzer_rules(rules)
-            .with_optimizer_rules(with_own_keys(with_shallow_chains(self.base.optimizers())))
+            .with_optimizer_rules(with_guards(with_own_keys(with_shallow_chains(self.base.optimizers()))))
             .build();
         // there is no registry that would refuse
         let registered = aggregates::register(&mut state).and_then(|()| text_files::register(&mut state));

@@ -188,3 +188,107 @@ async fn forms_that_the_engine_plans_and_fails_on_are_answered() {
     )
     .await;
 }
+
+#[tokio::test]
+async fn frames_end_where_the_type_of_their_key_ends() {
+    let (dir, _table) = three_snapshots();
+    let session = session_of(&dir).await;
+    for (data_type, values, window, right) in [
+        (
+            "BIGINT",
+            "(9223372036854775807), (2), (NULL)",
+            "k RANGE BETWEEN CURRENT ROW AND 3 FOLLOWING",
+            ["2,1", "9223372036854775807,1", "NULL,1"],
+        ),
+        (
+            "TINYINT",
+            "(-128), (-127), (NULL)",
+            "k NULLS FIRST RANGE BETWEEN 3 PRECEDING AND 1 PRECEDING",
+            ["-127,1", "-128,0", "NULL,1"],
+        ),
+        (
+            "TINYINT",
+            "(-128), (5), (NULL)",
+            "k DESC NULLS LAST RANGE BETWEEN 1 PRECEDING AND 9 FOLLOWING",
+            ["-128,1", "5,1", "NULL,1"],
+        ),
+        // zero is no place for what is below it
+        ("INT UNSIGNED", "(0), (1), (7)", "k RANGE BETWEEN 3 PRECEDING AND 1 PRECEDING", ["0,0", "1,1", "7,0"]),
+        // a distance that the type does not have
+        ("SMALLINT", "(1), (2), (NULL)", "k NULLS FIRST RANGE 99999 PRECEDING", ["1,1", "2,2", "NULL,1"]),
+    ] {
+        let sql = format!(
+            "SELECT k, count(*) OVER (ORDER BY {window}) FROM (SELECT CAST(x AS {data_type}) AS k FROM (VALUES {values}) v(x)) t"
+        );
+        assert_eq!(rows(&session, &sql).await, right, "{sql}");
+    }
+}
+
+#[tokio::test]
+async fn null_alone_is_no_distinct_value() {
+    let (dir, _table) = three_snapshots();
+    let session = session_of(&dir).await;
+    let t = "(SELECT CAST(NULL AS INT) AS x, a FROM (VALUES (1), (2)) v(a)) t";
+    all_right(
+        &session,
+        &[
+            (&format!("SELECT count(DISTINCT x), count(*) FROM {t}"), &["0,2"]),
+            (&format!("SELECT count(DISTINCT x) FROM {t}"), &["0"]),
+            ("SELECT count(DISTINCT x), count(*) FROM (SELECT 7 AS x FROM t) u", &["1,2"]),
+        ],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn both_zeros_are_one() {
+    let (dir, _table) = three_snapshots();
+    let session = session_of(&dir).await;
+    let t = "(VALUES (0e0, 3), (-0e0, 2), (0e0, 1), (-0e0, 4)) t(x, y)";
+    all_right(
+        &session,
+        &[
+            (&format!("SELECT y FROM {t} ORDER BY x, y"), &["1", "2", "3", "4"]),
+            (&format!("SELECT y FROM {t} ORDER BY x DESC, y LIMIT 2"), &["1", "2"]),
+            (&format!("SELECT y FROM {t} ORDER BY CAST(x AS FLOAT), y DESC LIMIT 2"), &["4", "3"]),
+            (&format!("SELECT DISTINCT ON (x) y FROM {t} ORDER BY x, y"), &["1"]),
+            (&format!("SELECT first_value(y ORDER BY x, y DESC) FROM {t}"), &["4"]),
+            (&format!("SELECT count(DISTINCT x), count(*) FROM {t}"), &["1,4"]),
+            (
+                &format!("SELECT DISTINCT rank() OVER (ORDER BY x), count(*) OVER (PARTITION BY x), sum(y) OVER (ORDER BY x) FROM {t}"),
+                &["1,4,10"],
+            ),
+            (&format!("SELECT DISTINCT CASE x WHEN 0e0 THEN 'z' END, CASE 0e0 WHEN x THEN 'z' END FROM {t}"), &["z,z"]),
+            ("SELECT CASE -0e0 WHEN 0e0 THEN 'z' END, nullif(-0e0, 0e0), -0e0 = 0e0, 0e0 IN (-0e0)", &["z,NULL,true,true"]),
+            (&format!("SELECT count(*) FROM {t} GROUP BY x"), &["4"]),
+            (&format!("SELECT count(*) FROM {t} JOIN (VALUES (0e0)) u(z) ON x = z"), &["4"]),
+            // values are shown as they are
+            ("SELECT x FROM (VALUES (-0e0, 1), (0e0, 0)) t(x, y) ORDER BY x, y", &["0.0", "-0.0"]),
+        ],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn nan_in_other_parquet_files_is_found() {
+    let (dir, _table) = three_snapshots();
+    let out = tempfile::tempdir().unwrap();
+    let session = session_of(&dir).await;
+    for (name, values) in [("a", "('1'), ('NaN')"), ("b", "('NaN'), ('1')")] {
+        let file = out.path().join(format!("{name}.parquet")).display().to_string();
+        let written =
+            format!("SELECT CAST(s AS DOUBLE) AS x, CAST(s AS FLOAT) AS f, 1 AS i FROM (VALUES {values}) t(s)");
+        rows(&session, &format!("COPY ({written}) TO '{file}'")).await;
+        rows(&session, &format!("CREATE EXTERNAL TABLE {name} STORED AS PARQUET LOCATION '{file}'")).await;
+        for pushed in [false, true] {
+            rows(&session, &format!("SET datafusion.execution.parquet.pushdown_filters = {pushed}")).await;
+            for condition in ["x > 1e0", "x > 100e0", "f <> 1", "x = CAST('NaN' AS DOUBLE)", "i = 1 AND f > 1"] {
+                let sql = format!("SELECT count(*) FROM {name} WHERE {condition}");
+                assert_eq!(rows(&session, &sql).await, ["1"], "{sql} {pushed}");
+            }
+        }
+        let sql = format!("SELECT min(x), max(x), max(f), sum(x), count(DISTINCT x), max(i) FROM {name}");
+        assert_eq!(rows(&session, &sql).await, ["1.0,NaN,NaN,NaN,2,1"]);
+        assert_eq!(rows(&session, &format!("SELECT x FROM {name} ORDER BY x DESC LIMIT 1")).await, ["NaN"]);
+    }
+}

@@ -150,3 +150,39 @@ async fn booleans_are_compared_with_what_stands_for_them() {
         assert_eq!(code(&session, &format!("SELECT id FROM t WHERE {condition}")).await, "Plan", "{condition}");
     }
 }
+
+#[tokio::test]
+async fn times_keep_their_digits_wherever_they_come_from() {
+    let (_dir, session) = times().await;
+    let finer = "TIMESTAMP '2024-02-29 08:00:00.123456'";
+    let inner = format!("(SELECT id, s3, {finer} AS c FROM t) u");
+    for (sql, right) in [
+        (format!("SELECT id FROM {inner} WHERE s3 = c"), vec![]),
+        (format!("SELECT id FROM {inner} WHERE s3 < c"), vec!["1"]),
+        (format!("SELECT id FROM {inner} WHERE c BETWEEN s3 AND s3"), vec![]),
+        (format!("SELECT id FROM t WHERE {finer} BETWEEN s3 AND s3"), vec![]),
+        (format!("SELECT id FROM (SELECT id, CAST(s3 AS TIMESTAMP(6)) AS c FROM t) u WHERE c = {finer}"), vec![]),
+        // also beside the last day there is
+        (format!("SELECT id FROM t WHERE coalesce(s3, TIMESTAMP '2024-01-01 00:00:00') < {finer}"), vec!["1", "9"]),
+        (format!("SELECT id FROM t WHERE greatest(s3, {finer}) = {finer}"), vec!["1", "9"]),
+        (
+            format!("SELECT id, coalesce(s3, TIMESTAMP '0001-01-01 00:00:00', {finer}) FROM t WHERE id IN (3, 9)"),
+            vec!["3,9999-12-31T20:15:30.500", "9,0001-01-01T00:00:00"],
+        ),
+        (
+            "SELECT CASE WHEN b THEN now() ELSE TIMESTAMP '9999-12-31 00:00:00' END FROM t WHERE id = 2".to_string(),
+            vec!["9999-12-31T00:00:00Z"],
+        ),
+        (format!("SELECT nvl(s3, {finer}) FROM t WHERE id = 9"), vec!["2024-02-29T08:00:00.123456"]),
+        (
+            "SELECT coalesce(d, TIMESTAMP '9999-12-31 00:00:00') FROM t WHERE id = 3".to_string(),
+            vec!["9999-12-31T00:00:00"],
+        ),
+    ] {
+        assert_eq!(rows(&session, &sql).await, right, "{sql}");
+    }
+    for sql in ["SELECT id FROM t WHERE s3 > now()".to_string(), format!("SELECT id FROM {inner} WHERE s3 > c")] {
+        let result = session.run_one(&sql).await.unwrap();
+        assert!(result.scanned.is_some_and(|scanned| scanned.files <= 2), "{sql}");
+    }
+}
