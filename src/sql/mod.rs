@@ -9,7 +9,7 @@
 //! | `catalog`, `planner`, `view` | how DataFusion meets it |
 //! | `plain` | statements that reach DataFusion without us: still one snapshot for each table |
 //! | `identifiers`, `escapes`, `doubles` | unquoted names; `LIKE … ESCAPE`; numbers with an exponent |
-//! | `walk`, `from_first` | one walk over a tree; `FROM t` without SELECT |
+//! | `walk`, `from_first`, `spellings` | one walk over a tree; `FROM t` without SELECT; `MINUS`, `RLIKE` and their like |
 //! | `depth`, `chains`, `deep_stack` | chains as trees, what nests too deep; a stack for what does nest |
 //! | `distinct` | where the right side of `IS DISTINCT FROM` ends |
 //! | `operands`, `decimals`, `timestamps` | operands that would lose digits when they are brought to one type |
@@ -20,6 +20,7 @@
 //! | `zoned` | TIMESTAMP WITH LOCAL TIME ZONE on the session's clock |
 //! | `in_lists`, `using` | NULL in `IN (…)`; the column of `JOIN … USING` |
 //! | `aggregates/` | `sum`, `avg`, `min` and `max` of our sessions |
+//! | `same_names` | columns of one name in one list |
 //! | `row_values`, `map_keys` | rows compared column by column; `m[1]` by the type of the map's keys |
 //! | `map_order` | where the order of a map's entries decides |
 //! | `settings` | what a session remembers |
@@ -70,9 +71,11 @@ mod result;
 mod reworded;
 mod rewrite;
 mod row_values;
+mod same_names;
 mod selector;
 mod session;
 mod settings;
+mod spellings;
 mod statement;
 mod statements;
 mod subqueries;

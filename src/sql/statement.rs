@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use datafusion::catalog::TableProvider;
 use datafusion::common::TableReference;
+use datafusion::error::DataFusionError;
 use datafusion::execution::SessionState;
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::LogicalPlan;
@@ -26,7 +27,9 @@ use super::functions;
 use super::identifiers;
 use super::place::{self, Place};
 use super::planner::ShownNames;
+use super::same_names;
 use super::settings::Settings;
+use super::spellings;
 use super::statements::refuse;
 use super::text_numbers;
 use super::travel::{self, Reference, References};
@@ -258,17 +261,19 @@ impl Statement {
             }
         }
         identifiers::fix(&mut statement, known);
+        // behind time travel, which has tuples of its own
+        spellings::fix(&mut statement);
         using_names::fix(&mut statement, &self.shown)?;
         escapes::fix(&mut statement);
         distinct::fix(&mut statement);
         // which is built anew as a chain where it was one
         depth::level(&mut statement, Levels::ALL)?;
         doubles::fix(&mut statement);
-        match state.statement_to_plan(statement).await {
+        match parted(state, statement).await? {
             Ok(plan) => {
                 // a place in the text of a view is none in the statement that reads it
                 text_numbers::check(&plan, self.depth == 0)?;
-                Ok(plan)
+                same_names::shown(plan)
             }
             Err(error) => Err(self.explain(error).await),
         }
@@ -306,6 +311,9 @@ impl Statement {
             };
             let column = column.name;
             let valid = place::valid_columns(&error);
+            if let Some(two) = same_names::ambiguous(&column, &valid) {
+                return place.attach(two.with_source(error));
+            }
             let mut error =
                 Error::invalid(format!("there is no column '{shown}'")).with_code("ColumnNotFound").with_source(error);
             error = place.attach(error);
@@ -362,6 +370,30 @@ impl Statement {
             depth: self.depth + 1,
             nesting_of_views: Arc::clone(&self.nesting_of_views),
         })
+    }
+}
+
+/// The plan of a statement whose columns of one name are parted: those of `*` are known when it fails to have them twice.
+async fn parted(
+    state: &SessionState,
+    statement: DfStatement,
+) -> Result<std::result::Result<LogicalPlan, DataFusionError>> {
+    let mut found = same_names::Found::default();
+    let mut first = None;
+    loop {
+        let mut parted = statement.clone();
+        same_names::part(&mut parted, &found)?;
+        match state.statement_to_plan(parted).await {
+            Ok(plan) => return Ok(Ok(plan)),
+            Err(error) => {
+                let news = found.learn(&error);
+                let first = first.get_or_insert(error);
+                if !news {
+                    let error = std::mem::replace(first, DataFusionError::Internal(String::new()));
+                    return Ok(Err(error));
+                }
+            }
+        }
     }
 }
 

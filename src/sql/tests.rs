@@ -23,6 +23,7 @@ mod partitions;
 mod pins;
 mod read_only;
 mod refusals;
+mod same_names;
 mod subqueries;
 mod system_tables;
 mod texts;

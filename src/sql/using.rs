@@ -2,8 +2,8 @@
 //!
 //! Its value is the left side's, or the right side's where the left has none. DataFusion has no such column: it takes an
 //! unqualified `x` for the left side's, and lets `*` stand for the side whose name comes first in the alphabet. Both are
-//! NULL in rows that come from the other side alone. Plans that would show such a value are refused, with what to write
-//! instead; a plan does not tell whether `a.x` or `x` was written, so the first is refused too. What `*` stands for has no
+//! NULL in rows that come from the other side alone. Where it can be written, statements say what is meant
+//! ([`super::using_names`]). Plans that would still show such a value are refused, with what to write instead; a plan does not tell whether `a.x` or `x` was written, so the first is refused too. What `*` stands for has no
 //! place in the text, where places are known.
 
 use std::collections::HashSet;

@@ -1,22 +1,27 @@
-//! `… a JOIN b USING (x) WHERE x = 1`: the one column that USING makes of two, in a WHERE.
+//! `… a JOIN b USING (x) WHERE x = 1`: the one column that USING makes of two, under its name alone.
 //!
-//! DataFusion looks for `x` among the columns of both sides there, and finds two. In an inner and in a LEFT join the column
-//! is the left side's, so that is what is written for it here. What other joins make of it, [`super::using`] tells; but a
-//! plan does not tell `*` without some columns from the columns of one side, so that is looked at here too.
+//! DataFusion looks for `x` among the columns of both sides, and takes the left side's where it knows of USING at all. The
+//! column is the left side's in an inner and in a LEFT join, the right side's in a RIGHT one, and whichever there is in a
+//! FULL one; so that is what is written for it here. A chain with a join of the last two kinds, or a LEFT one in which `*`
+//! would be taken from the wrong side, is written with ON, and `*` as what it stands for. What has no name that could be
+//! written here (NATURAL joins, a column of several joins before) is left to [`super::using`], which refuses what would be
+//! wrong.
 
 use std::ops::ControlFlow;
 
 use datafusion::sql::parser::Statement as DfStatement;
 use datafusion::sql::sqlparser::ast::{
-    Expr, Ident, Join, JoinConstraint, JoinOperator, ObjectNamePart, Query, Select, SelectItem, TableFactor,
-    TableWithJoins, VisitMut, VisitorMut,
+    BinaryOperator, ExceptSelectItem, Expr, Ident, Join, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart,
+    OrderBy, OrderByKind, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableFactor,
+    TableWithJoins, VisitMut, VisitorMut, WildcardAdditionalOptions,
 };
 
 use super::planner::ShownNames;
+use super::spellings::call;
 use super::walk::walk;
 use crate::error::{Error, Result};
 
-/// Writes the left side's column for one that USING names, in the conditions of a statement whose relations are `shown` as.
+/// Writes what it stands for in the place of a column that USING names, in a statement whose relations are `shown` as.
 ///
 /// # Errors
 /// `MergedColumn`: `* EXCEPT (…)` over a LEFT JOIN with USING, where DataFusion would take the right side's column.
@@ -35,10 +40,23 @@ struct Selects<'a> {
 impl VisitorMut for Selects<'_> {
     type Break = Error;
 
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
+        match query.body.as_mut() {
+            SetExpr::Select(select) => self.select(select, query.order_by.as_mut()),
+            _ => ControlFlow::Continue(()),
+        }
+    }
+
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
-        if select.projection.iter().any(leaves_out)
-            && let Some((left, right)) = select.from.iter().find_map(turned)
-        {
+        // those of a set operation; what a query has written above has no USING any more, or its names
+        self.select(select, None)
+    }
+}
+
+impl Selects<'_> {
+    fn select(&self, select: &mut Select, order_by: Option<&mut OrderBy>) -> ControlFlow<Error> {
+        let leaves_out = select.projection.iter().any(leaves_out);
+        if leaves_out && let Some((left, right)) = select.from.iter().find_map(turned) {
             return ControlFlow::Break(
                 Error::unsupported(
                     "'*' without some columns takes the column of USING from the right side of a LEFT JOIN",
@@ -48,29 +66,155 @@ impl VisitorMut for Selects<'_> {
             );
         }
         let [from] = select.from.as_slice() else { return ControlFlow::Continue(()) };
-        let (Some(left), Some(condition)) = (name_of(&from.relation), &mut select.selection) else {
+        let all = select.projection.iter().any(|item| matches!(item, SelectItem::Wildcard(_)));
+        let sided = from.joins.iter().any(|join| matches!(using(join), Some((Kept::Right | Kept::Either, _))));
+        let rewritten = !leaves_out && (sided || all && turned(from).is_some());
+        let Some(chain) = Chain::of(from, self.shown) else { return ControlFlow::Continue(()) };
+        if chain.merged.is_empty() {
             return ControlFlow::Continue(());
-        };
-        // a column that one of several joins does not have in common is another one there
-        let lists: Option<Vec<Vec<String>>> = from.joins.iter().map(merged).collect();
-        let Some([first, others @ ..]) = lists.as_deref() else { return ControlFlow::Continue(()) };
-        let columns = first.iter().filter(|name| others.iter().all(|list| list.contains(name))).cloned().collect();
-        let left = self.shown.get(&left.value).map_or_else(|| left.clone(), |name| Ident::with_quote('"', name));
-        let _ = condition.visit(&mut Names { left, columns, depth: 0 });
+        }
+        let mut names = Names { columns: Vec::new(), depth: 0 };
+        if let Some(from) = select.from.first_mut() {
+            for (join, step) in from.joins.iter_mut().zip(chain.steps) {
+                if rewritten && let (Some(on), Some(constraint)) = (step.on, constraint_mut(join)) {
+                    *constraint = JoinConstraint::On(on);
+                } else if let Some(JoinConstraint::On(on)) = constraint_mut(join) {
+                    let _ = on.visit(&mut names);
+                }
+                names.columns = step.merged;
+            }
+        }
+        names.columns = chain.merged;
+        if sided && !rewritten {
+            // a column that only some rows have, and nothing to write for it
+            return ControlFlow::Continue(());
+        }
+        if let Some(order_by) = order_by {
+            names.order_by(order_by, &select.projection, rewritten);
+        }
+        names.list(&mut select.projection, rewritten.then_some(chain.shown));
+        let from = std::mem::take(&mut select.from);
+        let _ = select.visit(&mut names);
+        select.from = from;
         ControlFlow::Continue(())
+    }
+}
+
+/// The side whose value the column of USING has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kept {
+    Left,
+    Right,
+    Either,
+}
+
+/// A column that USING made, and what to write for it.
+type Merged = Vec<(String, Expr)>;
+
+/// The joins of a FROM.
+struct Chain {
+    steps: Vec<Step>,
+    merged: Merged,
+    /// What `*` stands for.
+    shown: Vec<Shown>,
+}
+
+struct Step {
+    /// The condition in the place of USING.
+    on: Option<Expr>,
+    /// The columns merged so far.
+    merged: Merged,
+}
+
+/// A part of `*`.
+#[derive(Clone)]
+enum Shown {
+    Column(String, Ident),
+    /// The other columns of a relation.
+    Relation(Ident, Vec<Ident>),
+}
+
+impl Chain {
+    /// None where a relation has no name of its own, or the columns in common are not written.
+    fn of(from: &TableWithJoins, shown: &ShownNames) -> Option<Self> {
+        let name = |relation| {
+            let name = name_of(relation)?;
+            Some(shown.get(&name.value).map_or_else(|| name.clone(), |name| Ident::with_quote('"', name)))
+        };
+        let mut relations = vec![name(&from.relation)?];
+        let mut chain = Self { steps: Vec::new(), merged: Vec::new(), shown: Vec::new() };
+        chain.shown.push(Shown::Relation(relations.first()?.clone(), Vec::new()));
+        for join in &from.joins {
+            let right = name(&join.relation)?;
+            if is_natural(join) || relations.iter().any(|one| plain(one) == plain(&right)) {
+                return None;
+            }
+            let mut on = None;
+            let mut common = Vec::new();
+            if let Some((kept, columns)) = using(join) {
+                for column in columns {
+                    let of = |relation: &Ident| Expr::CompoundIdentifier(vec![relation.clone(), column.clone()]);
+                    let key = plain(&column);
+                    let before = chain.merged.iter().position(|(name, _)| *name == key);
+                    let left = match (before, relations.as_slice()) {
+                        (Some(at), _) => chain.merged.remove(at).1,
+                        (None, [only]) => of(only),
+                        // one of several, and nobody here knows which
+                        (None, _) if kept == Kept::Left => continue,
+                        (None, _) => return None,
+                    };
+                    let equal = equals(left.clone(), of(&right));
+                    on = Some(on.map_or_else(|| equal.clone(), |before| and(before, equal.clone())));
+                    let value = match kept {
+                        Kept::Left => left,
+                        Kept::Right => of(&right),
+                        Kept::Either => coalesce(left, of(&right)),
+                    };
+                    chain.merged.push((key, value));
+                    common.push(column);
+                }
+            }
+            chain.show(&common, &right);
+            chain.steps.push(Step { on, merged: chain.merged.clone() });
+            relations.push(right);
+        }
+        Some(chain)
+    }
+
+    /// The columns in common come first, then the others of either side.
+    fn show(&mut self, common: &[Ident], right: &Ident) {
+        let is_common = |name: &str| common.iter().any(|column| plain(column) == name);
+        let mut shown: Vec<Shown> = common.iter().map(|name| Shown::Column(plain(name), name.clone())).collect();
+        let only = matches!(self.shown.as_slice(), [Shown::Relation(..)]);
+        for part in std::mem::take(&mut self.shown) {
+            match part {
+                Shown::Column(name, _) if is_common(&name) => {}
+                Shown::Relation(relation, mut without) if only => {
+                    without.extend(common.iter().cloned());
+                    shown.push(Shown::Relation(relation, without));
+                }
+                other => shown.push(other),
+            }
+        }
+        shown.push(Shown::Relation(right.clone(), common.to_vec()));
+        self.shown = shown;
     }
 }
 
 fn leaves_out(item: &SelectItem) -> bool {
     let SelectItem::Wildcard(options) = item else { return false };
-    options.opt_except.is_some() || options.opt_exclude.is_some() || options.opt_replace.is_some()
+    options.opt_except.is_some()
+        || options.opt_exclude.is_some()
+        || options.opt_replace.is_some()
+        || options.opt_ilike.is_some()
+        || options.opt_rename.is_some()
 }
 
 /// The sides of a LEFT JOIN with USING of which the right one's name comes first.
 fn turned(from: &TableWithJoins) -> Option<(&Ident, &Ident)> {
     let left = name_of(&from.relation)?;
     let is_left = |join: &&Join| {
-        matches!(&join.join_operator, JoinOperator::Left(_) | JoinOperator::LeftOuter(_)) && merged(join).is_some()
+        matches!(&join.join_operator, JoinOperator::Left(_) | JoinOperator::LeftOuter(_)) && using(join).is_some()
     };
     let right = from.joins.iter().filter(is_left).filter_map(|join| name_of(&join.relation));
     right.map(|right| (left, right)).find(|(left, right)| plain(right) < plain(left))
@@ -87,28 +231,120 @@ fn name_of(relation: &TableFactor) -> Option<&Ident> {
     }
 }
 
-/// The columns that an inner or LEFT join has in common by USING; None for another join.
-fn merged(join: &Join) -> Option<Vec<String>> {
-    let constraint = match &join.join_operator {
+/// What a join with USING keeps, and its columns.
+fn using(join: &Join) -> Option<(Kept, Vec<Ident>)> {
+    let (kept, constraint) = match &join.join_operator {
         JoinOperator::Join(constraint)
         | JoinOperator::Inner(constraint)
         | JoinOperator::Left(constraint)
-        | JoinOperator::LeftOuter(constraint) => constraint,
+        | JoinOperator::LeftOuter(constraint) => (Kept::Left, constraint),
+        JoinOperator::Right(constraint) | JoinOperator::RightOuter(constraint) => (Kept::Right, constraint),
+        JoinOperator::FullOuter(constraint) => (Kept::Either, constraint),
         _ => return None,
     };
     let JoinConstraint::Using(columns) = constraint else { return None };
-    columns.iter().map(|name| name.0.last().and_then(ObjectNamePart::as_ident).map(plain)).collect()
+    let columns = columns.iter().map(|name| name.0.last().and_then(ObjectNamePart::as_ident).cloned());
+    Some((kept, columns.collect::<Option<_>>()?))
+}
+
+fn is_natural(join: &Join) -> bool {
+    let mut join = join.clone();
+    matches!(constraint_mut(&mut join), Some(JoinConstraint::Natural))
+}
+
+fn constraint_mut(join: &mut Join) -> Option<&mut JoinConstraint> {
+    match &mut join.join_operator {
+        JoinOperator::Join(constraint)
+        | JoinOperator::Inner(constraint)
+        | JoinOperator::Left(constraint)
+        | JoinOperator::LeftOuter(constraint)
+        | JoinOperator::Right(constraint)
+        | JoinOperator::RightOuter(constraint)
+        | JoinOperator::FullOuter(constraint) => Some(constraint),
+        _ => None,
+    }
 }
 
 fn plain(name: &Ident) -> String {
     if name.quote_style.is_some() { name.value.clone() } else { name.value.to_lowercase() }
 }
 
-/// Puts the relation before the names of columns, outside of subqueries.
+fn equals(left: Expr, right: Expr) -> Expr {
+    binary(left, BinaryOperator::Eq, right)
+}
+
+fn and(left: Expr, right: Expr) -> Expr {
+    binary(left, BinaryOperator::And, right)
+}
+
+fn binary(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
+    Expr::BinaryOp { left: Box::new(left), op, right: Box::new(right) }
+}
+
+fn coalesce(left: Expr, right: Expr) -> Expr {
+    call("coalesce", vec![left, right])
+}
+
+/// Puts what they stand for in the place of columns' names, outside of subqueries.
 struct Names {
-    left: Ident,
-    columns: Vec<String>,
+    columns: Merged,
     depth: usize,
+}
+
+impl Names {
+    fn meant(&self, name: &Ident) -> Option<&Expr> {
+        let key = plain(name);
+        self.columns.iter().find(|(column, _)| *column == key).map(|(_, meant)| meant)
+    }
+
+    /// A list, in which a column keeps its name; `all` is what `*` stands for.
+    fn list(&self, list: &mut Vec<SelectItem>, all: Option<Vec<Shown>>) {
+        let named = |name: &Ident| match self.meant(name) {
+            Some(column @ Expr::CompoundIdentifier(_)) => SelectItem::UnnamedExpr(column.clone()),
+            Some(value) => SelectItem::ExprWithAlias { expr: value.clone(), alias: name.clone() },
+            None => SelectItem::UnnamedExpr(Expr::Identifier(name.clone())),
+        };
+        for item in std::mem::take(list) {
+            match (item, &all) {
+                (SelectItem::UnnamedExpr(Expr::Identifier(name)), _) => list.push(named(&name)),
+                (SelectItem::Wildcard(_), Some(all)) => list.extend(all.iter().map(|part| match part {
+                    Shown::Column(_, name) => named(name),
+                    Shown::Relation(relation, without) => others(relation, without),
+                })),
+                (item, _) => list.push(item),
+            }
+        }
+    }
+
+    /// ORDER BY, where a name that the list has is the list's.
+    fn order_by(&mut self, order_by: &mut OrderBy, list: &[SelectItem], rewritten: bool) {
+        let OrderByKind::Expressions(sorts) = &mut order_by.kind else { return };
+        let is_listed = |name: &Ident| {
+            list.iter().any(|item| match item {
+                SelectItem::ExprWithAlias { alias, .. } => plain(alias) == plain(name),
+                SelectItem::UnnamedExpr(Expr::Identifier(column)) => rewritten && plain(column) == plain(name),
+                SelectItem::Wildcard(_) => rewritten,
+                _ => false,
+            })
+        };
+        for sort in sorts {
+            if !matches!(&sort.expr, Expr::Identifier(name) if is_listed(name)) {
+                let _ = sort.expr.visit(self);
+            }
+        }
+    }
+}
+
+/// `relation.* EXCEPT (…)`.
+fn others(relation: &Ident, without: &[Ident]) -> SelectItem {
+    let mut without = without.iter().cloned();
+    let except =
+        without.next().map(|first_element| ExceptSelectItem { first_element, additional_elements: without.collect() });
+    let relation = SelectItemQualifiedWildcardKind::ObjectName(ObjectName::from(vec![relation.clone()]));
+    SelectItem::QualifiedWildcard(
+        relation,
+        WildcardAdditionalOptions { opt_except: except, ..WildcardAdditionalOptions::default() },
+    )
 }
 
 impl VisitorMut for Names {
@@ -127,9 +363,9 @@ impl VisitorMut for Names {
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
         if self.depth == 0
             && let Expr::Identifier(name) = expr
-            && self.columns.contains(&plain(name))
+            && let Some(meant) = self.meant(name)
         {
-            *expr = Expr::CompoundIdentifier(vec![self.left.clone(), name.clone()]);
+            *expr = meant.clone();
         }
         ControlFlow::Continue(())
     }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::Schema;
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::{DdlStatement, LogicalPlan, SetVariable, Statement as PlanStatement};
 use datafusion::sql::parser::Statement as DfStatement;
@@ -27,23 +26,6 @@ pub(super) enum Planned {
     Query(LogicalPlan),
     /// Nothing; what it answers.
     Done(String),
-}
-
-/// The columns of a view are asked for by their names, so that none may be there twice.
-fn distinct_names(schema: &Schema) -> Result<()> {
-    let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
-    for (at, name) in names.iter().enumerate() {
-        if let Some(first) = names.iter().take(at).position(|other| other == name) {
-            return Err(Error::invalid(format!(
-                "two columns are called '{name}', number {} and {}",
-                first + 1,
-                at + 1
-            ))
-            .with_code("DuplicateName")
-            .with_hint("give each column a name of its own: id AS a"));
-        }
-    }
-    Ok(())
 }
 
 impl Session {
@@ -115,7 +97,6 @@ impl Session {
             let LogicalPlan::Ddl(DdlStatement::CreateView(planned)) = &plan else {
                 return Err(Error::internal("a view was planned as something else"));
             };
-            distinct_names(planned.input.schema().inner())?;
             let view = SqlView {
                 create,
                 catalog: self.context.state_ref().read().config_options().catalog.default_catalog.clone(),
