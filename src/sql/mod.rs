@@ -20,6 +20,8 @@
 //! | `zoned` | TIMESTAMP WITH LOCAL TIME ZONE on the session's clock |
 //! | `in_lists`, `using` | NULL in `IN (…)`; the column of `JOIN … USING` |
 //! | `aggregates/` | `sum`, `avg`, `min` and `max` of our sessions |
+//! | `subqueries`, `marks` | subqueries by three values; `EXISTS` and `IN` outside of a WHERE |
+//! | `grouping` | what ROLLUP, CUBE and GROUPING SETS group by |
 //! | `same_names` | columns of one name in one list |
 //! | `row_values`, `map_keys` | rows compared column by column; `m[1]` by the type of the map's keys |
 //! | `map_order` | where the order of a map's entries decides |
@@ -51,12 +53,14 @@ mod doubles;
 mod escapes;
 mod from_first;
 mod functions;
+mod grouping;
 mod guards;
 mod identifiers;
 mod in_lists;
 mod limits;
 mod map_keys;
 mod map_order;
+mod marks;
 mod memory;
 mod names;
 mod null_keys;

@@ -24,7 +24,9 @@ use datafusion::physical_plan::ExecutionPlan;
 use parking_lot::Mutex;
 
 use super::catalog::LakeCatalog;
+use super::grouping::ComputedKeys;
 use super::in_lists::NullsInLists;
+use super::marks::MarkedRows;
 use super::statement::Statement;
 use super::subqueries::ExactSubqueries;
 use super::timestamps::ExactTimestamps;
@@ -34,14 +36,16 @@ use crate::error::{Error, Result};
 type Rule = Arc<dyn AnalyzerRule + Send + Sync>;
 
 /// The rules that plans over a warehouse need; `statement` is None in sessions that are not ours.
-pub(crate) fn rules(statement: Option<Arc<Statement>>) -> [Rule; 5] {
+pub(crate) fn rules(statement: Option<Arc<Statement>>) -> [Rule; 7] {
     let placed = statement.is_some();
     [
         Arc::new(OnePin { statement }),
+        Arc::new(ComputedKeys),
         Arc::new(ExactTimestamps),
         Arc::new(NullsInLists),
         Arc::new(MergedColumns { placed }),
         Arc::new(ExactSubqueries),
+        Arc::new(MarkedRows),
     ]
 }
 

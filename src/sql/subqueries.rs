@@ -15,16 +15,18 @@
 
 use std::sync::Arc;
 
+use arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, ExprSchema, JoinType, ScalarValue, Spans};
 use datafusion::error::Result as DfResult;
+use datafusion::functions::core::expr_fn::get_field;
 use datafusion::functions_aggregate::expr_fn::count;
 use datafusion::logical_expr::expr::{Alias, BinaryExpr, Case, Exists, InSubquery, SetComparison, SetQuantifier};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
-    Aggregate, Distinct, Expr, ExprSchemable, FetchType, Join, Limit, LogicalPlan, LogicalPlanBuilder, Operator,
+    Aggregate, Cast, Distinct, Expr, ExprSchemable, FetchType, Join, Limit, LogicalPlan, LogicalPlanBuilder, Operator,
     SkipType, Subquery, binary_expr, lit,
 };
 use datafusion::optimizer::AnalyzerRule;
@@ -283,22 +285,28 @@ impl Compared {
         let correlated = is_correlated(plan);
         let value_may_be_null = self.value.nullable(schema).unwrap_or(true);
         let member_may_be_null = column.is_nullable();
-        let may_be_null = value_may_be_null || member_may_be_null;
+        // columns of a row are compared one by one, and any of them may be NULL
+        let columns = match column.data_type() {
+            DataType::Struct(fields) if self.is_in && is_row(&self.value) => Some(fields.len()),
+            _ => None,
+        };
+        let may_be_null = value_may_be_null || member_may_be_null || columns.is_some();
         let of_a_row = self.value.any_column_refs() && !self.value.contains_outer();
         // NOT IN forgets what ties the rows, takes a value that is the same for all rows for a condition on the rows, and
         // looks for NULL in the columns of a value only: nullif(x, 2)
         let seen = member_may_be_null || !value_may_be_null || has_null_columns(&self.value, schema);
-        let is_right = place.alone && (!self.negated || of_a_row && seen && !correlated);
+        let is_right = columns.is_none() && place.alone && (!self.negated || of_a_row && seen && !correlated);
         if correlated && never_has_rows(plan) {
             return Ok(lit(self.negated));
         }
         // an aggregate alone has one row, whatever the row outside
-        if has_one_row(plan) {
+        if has_one_row(plan) && columns.is_none() {
             let op = if self.negated { self.op.negate().unwrap_or(self.op) } else { self.op };
             return Ok(binary_expr(self.value, op, scalar(self.rows)?));
         }
         if let Some(of) = Selected::of(plan)
             && let [value] = of.values
+            && columns.is_none()
         {
             let holds = Box::new(of.holds(&self.rows)?);
             let member = of.value(value.clone(), &self.rows)?;
@@ -314,14 +322,25 @@ impl Compared {
             return Ok(self.unchanged());
         }
         let member = Expr::Column(Column::from((table, column)));
-        let members = LogicalPlanBuilder::from(plan.clone()).project([member.alias(MEMBER)])?.build()?;
+        let shown = match columns {
+            Some(columns) => (0..columns).map(|at| column_of(&member, at).alias(format!("{MEMBER}_{at}"))).collect(),
+            None => vec![member.alias(MEMBER)],
+        };
+        let members = LogicalPlanBuilder::from(plan.clone()).project(shown)?.build()?;
         check(&members, Asked::Members)?;
         let spans = &self.rows.spans;
         let member = || Expr::Column(Column::new_unqualified(MEMBER));
-        let compared = binary_expr(from_inside(&self.value, schema)?, self.op, member());
+        let value = from_inside(&self.value, schema)?;
+        let inside = |at| Expr::Column(Column::new_unqualified(format!("{MEMBER}_{at}")));
+        let compared = columns.and_then(|columns| {
+            let equal = (0..columns).map(|at| column_of(&value, at).eq(inside(at)));
+            balanced(equal.collect(), Operator::And)
+        });
+        let compared = compared.unwrap_or_else(|| binary_expr(value, self.op, member()));
         let is_true = |negated| exists(&members, Some(compared.clone()), negated, spans);
+        let one_by_one = correlated || columns.is_some();
         let is_null = || {
-            if correlated {
+            if one_by_one {
                 return exists(&members, Some(compared.clone().is_null()), false, spans);
             }
             let of_member = member_may_be_null.then(|| any(&members, Some(member().is_null()), spans)).transpose()?;
@@ -329,7 +348,7 @@ impl Compared {
             let of_value = of_value.map(|any| self.value.clone().is_null().and(any));
             Ok(of_member.into_iter().chain(of_value).reduce(Expr::or).unwrap_or_else(|| lit(false)))
         };
-        let is_not_false = |negated| match correlated {
+        let is_not_false = |negated| match one_by_one {
             true => exists(&members, Some(Expr::IsNotFalse(Box::new(compared.clone()))), negated, spans),
             false if negated => Ok(is_true(true)?.and(!is_null()?)),
             false => Ok(is_true(false)?.or(is_null()?)),
@@ -359,6 +378,25 @@ impl Compared {
                 Expr::SetComparison(SetComparison { expr, subquery, op, quantifier: SetQuantifier::All })
             }
         }
+    }
+}
+
+/// Whether a value is a row as it is written, of any types: `(a, b)`.
+fn is_row(value: &Expr) -> bool {
+    match value {
+        Expr::Cast(Cast { expr, .. }) => is_row(expr),
+        Expr::ScalarFunction(function) => function.name() == "struct",
+        _ => false,
+    }
+}
+
+/// A column of a row; those of a row as it is written are its own.
+fn column_of(row: &Expr, at: usize) -> Expr {
+    match row {
+        Expr::ScalarFunction(function) if function.name() == "struct" && at < function.args.len() => {
+            function.args.get(at).cloned().unwrap_or_default()
+        }
+        row => get_field(row.clone(), format!("c{at}")),
     }
 }
 
@@ -418,7 +456,7 @@ fn exists(rows: &LogicalPlan, condition: Option<Expr>, negated: bool, spans: &Sp
 }
 
 /// Like [`exists`] for rows that are the same for all rows outside: counted once.
-fn any(rows: &LogicalPlan, condition: Option<Expr>, spans: &Spans) -> DfResult<Expr> {
+pub(super) fn any(rows: &LogicalPlan, condition: Option<Expr>, spans: &Spans) -> DfResult<Expr> {
     let rows = selected(rows, condition, spans)?;
     let plan = LogicalPlanBuilder::from(rows.subquery.as_ref().clone()).limit(0, Some(1))?;
     let plan = plan.aggregate(Vec::<Expr>::new(), vec![count(lit(1_i64)).alias("__any")])?;
@@ -438,7 +476,7 @@ fn selected(rows: &LogicalPlan, condition: Option<Expr>, spans: &Spans) -> DfRes
     Ok(Subquery { subquery: Arc::new(plan), outer_ref_columns, spans: spans.clone() })
 }
 
-fn is_correlated(plan: &LogicalPlan) -> bool {
+pub(super) fn is_correlated(plan: &LogicalPlan) -> bool {
     !plan.all_out_ref_exprs().is_empty()
 }
 

@@ -11,6 +11,7 @@ use crate::sql::catalog::StatementCatalogs;
 use crate::sql::chains::with_shallow_chains;
 use crate::sql::checked::{CheckedArithmetic, SignedDifferences};
 use crate::sql::doubles::DoubleLiterals;
+use crate::sql::grouping::ComputedKeys;
 use crate::sql::guards::{GuardedTerms, with_guards};
 use crate::sql::null_keys::with_own_keys;
 use crate::sql::operands::LosslessOperands;
@@ -59,6 +60,7 @@ impl Statement {
         rules.insert(0, Arc::new(LosslessOperands));
         rules.insert(0, Arc::new(SignedDifferences));
         rules.insert(0, Arc::new(WrittenTimes));
+        rules.insert(0, Arc::new(ComputedKeys));
         let mut expressions: Vec<Arc<dyn ExprPlanner>> = vec![Arc::new(DoubleLiterals)];
         expressions.extend(self.base.expr_planners().iter().cloned());
         let mut builder = SessionStateBuilder::new_from_existing(self.base.clone());
