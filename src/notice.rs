@@ -319,6 +319,8 @@ pub enum NoticeKind {
         what: &'static str,
         /// Their names.
         names: Vec<String>,
+        /// The folder that holds their files.
+        folder: String,
     },
     /// A table was read at several states, none of which is pinned.
     SeveralStates {
@@ -487,8 +489,14 @@ impl fmt::Display for NoticeKind {
             ),
             Self::OfNow { table, pinned: Some(id) } => write!(f, "{table} is of now, not of the pinned snapshot {id}"),
             Self::OfNow { table, pinned: None } => write!(f, "{table} is of now, not of the pinned state"),
-            Self::Unreadable { table, what, names } => {
-                write!(f, "{table}: {}", cannot_be_read(what, names))
+            Self::Unreadable { table, what, names, folder } => {
+                let files: Vec<String> = names.iter().map(|name| format!("{folder}/{what}-{name}")).collect();
+                let files = files.join(", ");
+                let way_out = match *what {
+                    "consumer" => "its reader writes it anew, or the file is removed",
+                    _ => "make it anew, or remove the file",
+                };
+                write!(f, "{table}: {}: {files}; {way_out}", cannot_be_read(what, names))
             }
             Self::SeveralStates { table, snapshots } => {
                 let ids: Vec<String> = snapshots.iter().map(i64::to_string).collect();

@@ -8,8 +8,15 @@ use super::Error;
 /// None where its own words do.
 pub(super) fn in_our_words(error: &DataFusionError) -> Option<Error> {
     match error {
-        DataFusionError::Plan(text) => repeated(text).or_else(|| unfit(text)).or_else(|| tree_cut(text)),
+        DataFusionError::Plan(text) => repeated(text)
+            .or_else(|| unfit(text))
+            .or_else(|| ungrouped(text))
+            .or_else(|| tree_cut(text))
+            .or_else(|| way_out(text)),
         DataFusionError::NotImplemented(text) => {
+            if let Some(told) = unplanned(text).or_else(|| way_out(text)) {
+                return Some(told);
+            }
             tree_cut(text).map(|told| Error::unsupported(told.message().to_string()).with_code("NotImplemented"))
         }
         DataFusionError::Configuration(text) => Some(option(text)),
@@ -82,6 +89,65 @@ fn unfit(text: &str) -> Option<Error> {
         .with_code("Plan")
         .with_hint("give it what it takes, CAST(v AS DOUBLE) for instance"),
     )
+}
+
+/// `Column in SELECT must be in GROUP BY or an aggregate function: While expanding wildcard, column "t.id" must appear …`
+fn ungrouped(text: &str) -> Option<Error> {
+    let (place, rest) = text.strip_prefix("Column in ")?.split_once(" must be in GROUP BY or an aggregate function")?;
+    let (_, rest) = rest.split_once(", column \"")?;
+    let (column, _) = rest.split_once("\" must appear in the GROUP BY")?;
+    Some(
+        Error::invalid(format!("{column} in {place} is neither grouped by nor in an aggregate function"))
+            .with_code("Plan")
+            .with_hint("add it to GROUP BY (GROUP BY ALL takes all that is not aggregated), or ask for max(…) of it"),
+    )
+}
+
+/// `Physical plan does not support logical expression ScalarSubquery(<subquery>)`
+fn unplanned(text: &str) -> Option<Error> {
+    let expression = text.strip_prefix("Physical plan does not support logical expression ")?;
+    let (message, code, hint) = if expression.starts_with("WindowFunction(") {
+        let hint = "window functions come after WHERE, GROUP BY and HAVING: write QUALIFY row_number() OVER (…) = 1";
+        ("a window function stands where rows are still selected", "Plan", hint)
+    } else if expression.starts_with("Wildcard {") {
+        ("* is no argument of a function other than count", "Plan", "name the column")
+    } else if expression.starts_with("OuterReferenceColumn(") {
+        let hint = "an array gives rows in the list: SELECT id, unnest(items) AS item FROM t; the last row of each key \
+                    is found by a JOIN and QUALIFY row_number() OVER (PARTITION BY … ORDER BY …) = 1";
+        ("a relation in FROM speaks of the row outside in a way that cannot be computed", "CorrelatedSubquery", hint)
+    } else if ["ScalarSubquery(", "Exists(", "InSubquery("].iter().any(|kind| expression.starts_with(kind)) {
+        let hint = "a subquery is tied to the row outside by = between columns only; otherwise join the rows, grouped by \
+                    the columns of the row outside";
+        ("a subquery is tied to the row outside in a way that cannot be computed", "CorrelatedSubquery", hint)
+    } else {
+        return None;
+    };
+    Some(Error::unsupported(message).with_code(code).with_hint(hint))
+}
+
+/// What there is to write instead of what the engine refuses.
+const WAYS_OUT: &[(&str, &str)] = &[
+    (
+        "Correlated scalar subquery must be aggregated",
+        "it may give several rows: write max(…) or any_value(…), or join",
+    ),
+    ("COUNT DISTINCT with multiple arguments", "count them as one row: count(DISTINCT (a, b))"),
+    (
+        "Too many columns! The subquery should only return one column",
+        "list as many columns as are compared with, without *",
+    ),
+    ("unnest() can only be applied to", "the entries of a map are unnest(map_entries(m))"),
+    ("SUM not supported for Null", "say the type of NULL: CAST(NULL AS INT)"),
+    ("wildcard * with RENAME", "write the columns out, or SELECT * EXCEPT (a), a AS b"),
+    ("Operator DIV", "write floor(a / b), or a / b of integers"),
+    ("Unsupported LIMIT expression", "LIMIT takes a number"),
+];
+
+fn way_out(text: &str) -> Option<Error> {
+    let (_, hint) = WAYS_OUT.iter().find(|(found, _)| text.contains(found))?;
+    let is_refused = text.contains("not ") || text.contains("multiple");
+    let error = if is_refused { Error::unsupported(text) } else { Error::invalid(text) };
+    Some(error.with_code("Plan").with_hint(*hint))
 }
 
 /// A message without the part of the tree that the planner shows in it, `… Substring { expr: Value(ValueWithSpan { … }) }`.

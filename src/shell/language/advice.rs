@@ -24,8 +24,10 @@ fn of_statement(code: &str) -> Option<&'static str> {
         "Execution" => "执行中出错：多为数据与表达式不符（类型转换、除以零、溢出），按错误里的值改写语句",
         "NotImplemented" => "还不支持这种写法：换一种等价的写法",
         "ColumnNotFound" => "没有这一列：用 \\d 表名 查看列名；大写或中文列名要加双引号；旧快照可能还没有这一列",
-        "DuplicateName" => "同一个表用了两次：给每一处起一个别名，例如 FROM t a, t VERSION AS OF 3 b",
-        "AmbiguousColumn" => "不清楚是哪个表的列：写成 别名.列名",
+        "DuplicateName" => {
+            "名字重复：给每个表起一个别名，例如 FROM t a, t VERSION AS OF 3 b；视图、临时表和 COPY 的每一列要有自己的名字：id AS a"
+        }
+        "AmbiguousColumn" => "不清楚是哪一列：写成 别名.列名；子查询里重名的列先各起一个名字",
         "MergedColumn" => "这种外连接里 USING 或 NATURAL 的列会变成 NULL：改写成 ON，再用 coalesce 取值",
         "CorrelatedSubquery" => {
             "相关子查询里的聚合、LIMIT 或窗口函数无法按外层的行计算：改成分组后再 JOIN，或写成 x = (SELECT count(*) …)"

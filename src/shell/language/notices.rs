@@ -101,9 +101,14 @@ fn chinese(kind: &NoticeKind) -> String {
         }
         NoticeKind::OfNow { table, pinned: Some(id) } => format!("{table} 说的是现在，不是固定的快照 {id}"),
         NoticeKind::OfNow { table, pinned: None } => format!("{table} 说的是现在，不是固定的状态"),
-        NoticeKind::Unreadable { table, what, names } => {
-            let names = names.join("', '");
-            format!("{table}：{} '{names}' 读不了", reference(what))
+        NoticeKind::Unreadable { table, what, names, folder } => {
+            let files: Vec<String> = names.iter().map(|name| format!("{folder}/{what}-{name}")).collect();
+            let (names, files) = (names.join("', '"), files.join("、"));
+            let way_out = match *what {
+                "consumer" => "由它的读者重写，或删除这个文件",
+                _ => "重建它，或删除这个文件",
+            };
+            format!("{table}：{} '{names}' 读不了：{files}；{way_out}", reference(what))
         }
         NoticeKind::SeveralStates { table, snapshots } => {
             let ids: Vec<String> = snapshots.iter().map(i64::to_string).collect();

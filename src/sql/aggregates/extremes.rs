@@ -30,6 +30,30 @@ pub(super) struct OrderedMax {
     inner: Max,
 }
 
+/// Refuses values that are neither before nor after one another.
+fn in_order(arguments: &[DataType]) -> DfResult<()> {
+    if arguments.iter().any(has_map) {
+        return Err(Error::invalid(
+            "a MAP comes neither before nor after another, so none of them is the least or the greatest",
+        )
+        .with_code("Plan")
+        .with_hint("ask for one of its values, max(m['k']), or for any_value(m)")
+        .into());
+    }
+    Ok(())
+}
+
+fn has_map(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Map(..) => true,
+        DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
+            has_map(item.data_type())
+        }
+        DataType::Struct(fields) => fields.iter().any(|field| has_map(field.data_type())),
+        _ => false,
+    }
+}
+
 fn fold<T: ArrowPrimitiveType>(start: T::Native) -> Fold<T> {
     Fold { start, fits: |_, _| true, refused: |_| Error::internal("every number is the least or the greatest of some") }
 }
@@ -53,7 +77,7 @@ fn greatest<T: ArrowPrimitiveType + Send>(data_type: &DataType) -> Box<dyn Group
 }
 
 impl AggregateUDFImpl for OrderedMin {
-    as_inner!();
+    as_inner!(in_order);
 
     fn accumulator(&self, args: AccumulatorArgs<'_>) -> DfResult<Box<dyn Accumulator>> {
         self.inner.accumulator(args)
@@ -74,7 +98,7 @@ impl AggregateUDFImpl for OrderedMin {
 }
 
 impl AggregateUDFImpl for OrderedMax {
-    as_inner!();
+    as_inner!(in_order);
 
     fn accumulator(&self, args: AccumulatorArgs<'_>) -> DfResult<Box<dyn Accumulator>> {
         self.inner.accumulator(args)

@@ -55,6 +55,10 @@ fn is_its_own(function: &AggregateUDF) -> bool {
 /// Hands methods of an aggregate function to DataFusion's own.
 macro_rules! as_inner {
     () => {
+        as_inner!(|_: &[DataType]| Ok(()));
+    };
+    // refusing what it would fail on
+    ($check:expr) => {
         fn name(&self) -> &str {
             self.inner.name()
         }
@@ -64,6 +68,8 @@ macro_rules! as_inner {
         }
 
         fn return_type(&self, arguments: &[DataType]) -> DfResult<DataType> {
+            let check: fn(&[DataType]) -> DfResult<()> = $check;
+            check(arguments)?;
             self.inner.return_type(arguments)
         }
 

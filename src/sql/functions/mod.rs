@@ -74,11 +74,37 @@ pub(crate) fn names() -> Vec<&'static str> {
     ALL.iter().map(|f| f.name()).collect()
 }
 
+/// Functions of other engines, and what to write for them.
+const ELSEWHERE: &[(&str, &str)] = &[
+    (
+        "year quarter month week day hour minute second dayofweek dayofyear weekday",
+        "write extract(year FROM t), or date_part('dow', t)",
+    ),
+    ("date_diff datediff timestampdiff", "subtract them: a - b, or extract(epoch FROM a - b) in seconds"),
+    ("date_add date_sub dateadd timestampadd add_months", "add an interval: d + INTERVAL '1' DAY"),
+    ("unix_timestamp", "write extract(epoch FROM now()), or to_unixtime(t)"),
+    ("last_day", "write date_trunc('month', d) + INTERVAL '1' MONTH - INTERVAL '1' DAY"),
+    ("if iff decode", "write CASE WHEN a THEN b ELSE c END"),
+    ("mod", "write a % b"),
+    ("listagg group_concat wm_concat", "write string_agg(v, ',')"),
+    ("regexp_substr regexp_extract", "write regexp_match(v, '([0-9]+)')[1]"),
+    ("arg_max max_by argmax", "write last_value(v ORDER BY k)"),
+    ("arg_min min_by argmin", "write first_value(v ORDER BY k)"),
+    ("typeof pg_typeof", "write arrow_typeof(v)"),
+    ("collect_list collect_set", "write array_agg(v), array_agg(DISTINCT v)"),
+    ("explode", "write unnest(v)"),
+    ("quantile_cont percentile quantile", "write percentile_cont(0.5) WITHIN GROUP (ORDER BY v)"),
+];
+
 /// The error for a function in an expression that is not there.
 pub(crate) fn not_found(name: &str, state: &SessionState) -> Error {
     let scalars = state.scalar_functions().keys().chain(state.aggregate_functions().keys());
     let known: BTreeSet<&str> = scalars.chain(state.window_functions().keys()).map(String::as_str).collect();
     let error = Error::not_found(format!("there is no function '{name}'")).with_code("FunctionNotFound");
+    let elsewhere = ELSEWHERE.iter().find(|(names, _)| names.split(' ').any(|known| known.eq_ignore_ascii_case(name)));
+    if let Some((_, hint)) = elsewhere {
+        return error.with_hint(*hint);
+    }
     match nearest(name, known.iter().copied()).is_empty() {
         true => error.with_hint("SHOW FUNCTIONS lists them"),
         false => error.with_hint(known_names("functions", name, known)),

@@ -108,7 +108,8 @@ impl Source {
     fn notice_unreadable<T>(&self, files: &Readable<T>, what: &'static str) {
         let names = files.unreadable.clone();
         if !names.is_empty() {
-            self.notice(NoticeKind::Unreadable { table: self.table.name(), what, names });
+            let folder = format!("{}/{what}", self.table.branch_root());
+            self.notice(NoticeKind::Unreadable { table: self.table.name(), what, names, folder });
         }
     }
 
