@@ -2,3 +2,4 @@
 
 pub mod accounting;
 pub mod retention;
+pub mod source;
