@@ -1,5 +1,10 @@
-//! What a table's metadata and files prove: row accounting, and how long a snapshot will be there.
+//! What a table's metadata and files prove: how its rows add up, what each commit did, which layer is responsible for a
+//! difference.
 
 pub mod accounting;
+pub mod commits;
+pub mod entry_texts;
+pub mod history;
+pub mod lookup;
 pub mod retention;
 pub mod source;

@@ -148,6 +148,35 @@ async fn all_manifests(pin: &Arc<Pin>, env: &ScanEnv) -> Result<(Origins, Vec<Ma
     Ok((origins, read.manifests))
 }
 
+/// The entries that one manifest list of the pinned snapshot leads to, as they are written, in order; `told` is the size
+/// of the list as the snapshot has it.
+///
+/// # Errors
+/// A list or manifest that is gone or damaged.
+pub async fn entries_of_list(
+    pin: &Arc<Pin>,
+    list: &str,
+    told: Option<u64>,
+    env: &ScanEnv,
+) -> Result<Vec<Arc<ManifestEntry>>> {
+    let metas = manifests_of_list(pin, list, told, env).await?;
+    let read = read_manifests(pin, &pin.table, metas, &env.cache, env.concurrency, &ScanProgress::default()).await?;
+    Ok(read.manifests.iter().flat_map(|manifest| manifest.iter().map(Arc::clone)).collect())
+}
+
+/// The manifests that one manifest list of the pinned snapshot names, in order.
+///
+/// # Errors
+/// A list that is gone or damaged.
+pub async fn manifests_of_list(
+    pin: &Arc<Pin>,
+    list: &str,
+    told: Option<u64>,
+    env: &ScanEnv,
+) -> Result<Vec<ManifestFileMeta>> {
+    Ok(env.cache.list(pin, &pin.table, list, told).await?.manifests.clone())
+}
+
 /// An error about what an entry of the pinned snapshot says: names the manifest that says it.
 ///
 /// Cost: the manifests, which are in the cache of who read the entry from them.

@@ -41,7 +41,10 @@ pub use lists::manifests;
 pub use live::is_above;
 #[cfg(feature = "codec")]
 pub(crate) use live::key_range;
-pub use manifests::{MANIFEST_CACHE_BYTES, ManifestCache, blame_manifest, index_files, manifest_of};
+pub use manifests::{
+    MANIFEST_CACHE_BYTES, ManifestCache, blame_manifest, entries_of_list, index_files, live_files, manifest_of,
+    manifests_of_list,
+};
 pub use partitions::partition_text;
 pub use plan::{
     ChangeRange, DeletionFile, FileDecision, FileRead, PlannedFile, REQUESTS_AT_ONCE, ScanEnv, ScanKind, ScanPlan,

@@ -312,6 +312,21 @@ impl Pin {
         Ok(Arc::new(Self { schema, declared, options, notices: Vec::new(), ..Self::clone(self) }))
     }
 
+    /// Another state of the same branch, alone, with the columns and options of this pin: for what looks at many states.
+    pub fn alone_at(&self, snapshot: &Arc<Snapshot>) -> Self {
+        let mut pin = Self {
+            snapshot: Some(Arc::clone(snapshot)),
+            request: PinRequest::SnapshotId(snapshot.id.0),
+            notices: Vec::new(),
+            tag: None,
+            fallback: None,
+            primary: None,
+            ..self.clone()
+        };
+        pin.fingerprint.snapshot = Some(SnapshotFingerprint::from(snapshot.as_ref()));
+        pin
+    }
+
     /// The same pin, completed by this state of its fallback or primary branch.
     pub fn completed_by(&self, other: &Arc<Self>) -> Arc<Self> {
         let mut pin = self.clone();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 
 use super::{PARALLEL, Table, ranges_text, snapshot_bytes};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::notice::{Notice, NoticeKind};
 use crate::snapshot::documents::{Numbered, list_numbered, read_hint, read_json};
 use crate::spec::{Snapshot, SnapshotId};
@@ -94,6 +94,28 @@ impl Table {
     pub async fn snapshots(&self) -> Result<Vec<Arc<Snapshot>>> {
         let files = self.snapshot_files().await?;
         self.read_listed(files).try_collect().await
+    }
+
+    /// All snapshots, ascending, each with its own outcome, so that a torn one does not hide the others; those that vanish
+    /// meanwhile are left out.
+    ///
+    /// # Errors
+    /// Storage that does not answer; snapshots lost altogether.
+    pub async fn snapshots_one_by_one(&self) -> Result<Vec<(SnapshotId, Result<Arc<Snapshot>>)>> {
+        let files = self.snapshot_files().await?;
+        let reads = files.into_iter().map(|numbered| async move {
+            let id = SnapshotId(numbered.number);
+            (id, self.read_snapshot(id).await)
+        });
+        let read: Vec<_> = stream::iter(reads).buffered(PARALLEL).collect().await;
+        let mut found = Vec::with_capacity(read.len());
+        for (id, outcome) in read {
+            match outcome {
+                Err(error) if error.kind() == ErrorKind::Unavailable => return Err(error),
+                outcome => found.extend(outcome.transpose().map(|outcome| (id, outcome))),
+            }
+        }
+        Ok(found)
     }
 
     /// A snapshot by number, as it is now: one small read, since a number may be used again after a rollback. Errors
