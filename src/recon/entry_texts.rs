@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::accounting::{PartitionValues, partition_text};
+use super::accounting::partition_text;
 use crate::error::{Error, Result};
 use crate::snapshot::{Pin, SessionZone};
+use crate::spec::partition_path::{bucket_dir, partition_dir};
 use crate::spec::text::datum_text_in;
 use crate::spec::{BinaryRow, DataField, DataType, Datum, ManifestEntry, SchemaId, TableSchema, Zone};
+use crate::storage::Location;
 
 /// Parts of manifest entries as text, with the schemas that files were written with.
 #[derive(Debug)]
@@ -55,6 +57,26 @@ impl EntryTexts {
         let partition = self.partition(&entry.partition)?;
         let bucket = entry.bucket;
         Ok(if partition.is_empty() { format!("bucket {bucket}") } else { format!("{partition}, bucket {bucket}") })
+    }
+
+    /// The folder of an entry's bucket.
+    ///
+    /// # Errors
+    /// As [`Self::partition_values`]; a partition that is no folder name.
+    pub fn bucket_folder(&self, entry: &ManifestEntry) -> Result<Location> {
+        let fields = partition_fields(&self.pin.schema)?;
+        let names: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
+        let types: Vec<&DataType> = fields.iter().map(|field| field.data_type()).collect();
+        let values = self.partition_values(&entry.partition)?;
+        let partition = partition_dir(&names, &values, &types, &self.pin.options)?;
+        let mut folder = self.pin.table.root().clone();
+        if let Some(below) = &self.pin.options.data_file_path_directory {
+            folder = folder.join(below)?;
+        }
+        if !partition.is_empty() {
+            folder = folder.join(&partition)?;
+        }
+        folder.join(&bucket_dir(entry.bucket))
     }
 
     /// The schema a file was written with.

@@ -252,13 +252,7 @@ impl History {
     /// # Errors
     /// A list or manifest that is gone or damaged.
     pub async fn entries(&self, snapshot: &Arc<Snapshot>, list: ListKind) -> Result<Vec<Arc<ManifestEntry>>> {
-        let (name, bytes) = match list {
-            ListKind::Base => (Some(&snapshot.base_manifest_list), snapshot.base_manifest_list_size),
-            ListKind::Delta => (Some(&snapshot.delta_manifest_list), snapshot.delta_manifest_list_size),
-            ListKind::Changelog => (snapshot.changelog_manifest_list.as_ref(), snapshot.changelog_manifest_list_size),
-        };
-        let Some(name) = name.filter(|name| !name.is_empty()) else { return Ok(Vec::new()) };
-        scan::entries_of_list(&self.pin_of(snapshot), name, bytes, &self.env.scan).await
+        entries_of(self.pin_of(snapshot), list, Arc::clone(&self.env)).await
     }
 
     /// What a commit did to data files, upgrades recognised.
@@ -274,7 +268,13 @@ impl History {
     /// # Errors
     /// None of its own: each commit has its own outcome, so that one lost list does not hide the others.
     pub async fn all_changes(&self, commits: &[Recorded]) -> Vec<Result<Vec<FileChange>>> {
-        let reads = commits.iter().map(|recorded| self.changes(&recorded.snapshot));
+        let reads: Vec<_> = commits
+            .iter()
+            .map(|recorded| {
+                let entries = entries_of(self.pin_of(&recorded.snapshot), ListKind::Delta, Arc::clone(&self.env));
+                async move { Ok(changes_of(&entries.await?)) }
+            })
+            .collect();
         stream::iter(reads).buffered(self.env.scan.concurrency.max(1)).collect().await
     }
 
@@ -293,6 +293,18 @@ impl History {
     pub async fn texts(&self, zone: &SessionZone) -> Result<EntryTexts> {
         EntryTexts::load(&self.pin, zone).await
     }
+}
+
+/// The entries of one list of a pinned snapshot.
+async fn entries_of(pin: Arc<Pin>, list: ListKind, env: Arc<QueryEnv>) -> Result<Vec<Arc<ManifestEntry>>> {
+    let Some(snapshot) = &pin.snapshot else { return Ok(Vec::new()) };
+    let (name, bytes) = match list {
+        ListKind::Base => (Some(&snapshot.base_manifest_list), snapshot.base_manifest_list_size),
+        ListKind::Delta => (Some(&snapshot.delta_manifest_list), snapshot.delta_manifest_list_size),
+        ListKind::Changelog => (snapshot.changelog_manifest_list.as_ref(), snapshot.changelog_manifest_list_size),
+    };
+    let Some(name) = name.filter(|name| !name.is_empty()) else { return Ok(Vec::new()) };
+    scan::entries_of_list(&pin, name, bytes, &env.scan).await
 }
 
 /// The changes that the entries of a delta list stand for: a deletion and an addition of one file are an upgrade.

@@ -2,6 +2,7 @@
 //! difference.
 
 pub mod accounting;
+pub mod anomalies;
 pub mod commits;
 pub mod entry_texts;
 pub mod history;

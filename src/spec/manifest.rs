@@ -119,6 +119,16 @@ pub enum FileSource {
     Compact,
 }
 
+impl FileSource {
+    /// As shown.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Append => "APPEND",
+            Self::Compact => "COMPACT",
+        }
+    }
+}
+
 /// One data file, as described by a manifest entry.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DataFileMeta {

@@ -1,8 +1,12 @@
 //! Table functions: changes between snapshots, row accounting. Their calls are found in a statement's tree and become
 //! relations of that statement, so that what they need from storage is awaited, never blocked on.
 
+mod anomalies;
 mod changes;
+mod commit_rate;
 mod diff;
+mod lookup_commit;
+mod made;
 mod row_accounting;
 mod widening;
 
@@ -25,6 +29,9 @@ use crate::error::{Error, Result};
 use crate::query::nodes::Computation;
 use crate::snapshot::nearest::{known_names, nearest};
 use crate::snapshot::{PinRequest, SessionZone, Table};
+use crate::spec::CommitIdentifier;
+
+use made::Made;
 
 pub(crate) use changes::{check_range_option, table_or_changes};
 pub(crate) use row_accounting::{
@@ -45,9 +52,19 @@ pub(crate) enum Function {
     Diff,
     /// `paimon_row_accounting`.
     RowAccounting,
+    /// One whose rows are made by us.
+    Made(&'static Made),
 }
 
-const ALL: &[Function] = &[Function::Changes, Function::Delta, Function::Diff, Function::RowAccounting];
+const ALL: &[Function] = &[
+    Function::Changes,
+    Function::Delta,
+    Function::Diff,
+    Function::RowAccounting,
+    Function::Made(&anomalies::ANOMALIES),
+    Function::Made(&commit_rate::COMMIT_RATE),
+    Function::Made(&lookup_commit::LOOKUP_COMMIT),
+];
 
 impl Function {
     pub(crate) fn name(self) -> &'static str {
@@ -56,6 +73,7 @@ impl Function {
             Self::Delta => "paimon_delta",
             Self::Diff => "paimon_diff",
             Self::RowAccounting => "paimon_row_accounting",
+            Self::Made(made) => made.name,
         }
     }
 
@@ -65,6 +83,7 @@ impl Function {
             Self::Changes | Self::Delta => &["table", "from", "to", "at"],
             Self::Diff => &["table", "from", "to", "where", "columns", "partitions", "at", "attribute"],
             Self::RowAccounting => &["table", "level", "mode", "at"],
+            Self::Made(made) => made.parameters,
         }
     }
 }
@@ -117,6 +136,12 @@ pub(crate) enum Argument {
     Text(String),
     Texts(Vec<String>),
     Version(PinRequest),
+    Number(i64),
+    Bool(bool),
+    /// A length of time.
+    Millis(i64),
+    /// Values of a key, in its order.
+    Values(Vec<ScalarValue>),
 }
 
 /// One call.
@@ -186,6 +211,7 @@ impl Call {
                 "paimon_diff('db.t', from => 1, to => 5, columns => 'a, b', where => 'id = …', partitions => 'dt=…'); \
                  from may also be a tag, a branch or another table"
             }
+            Function::Made(made) => made.usage,
         };
         Error::invalid(format!("{}: {message}", self.function.name()))
             .with_code("BadArgument")
@@ -212,6 +238,17 @@ impl Call {
             _ => None,
         })
     }
+
+    fn number(&self, name: &str) -> Option<i64> {
+        self.arguments.iter().find_map(|(known, value)| match value {
+            Argument::Number(number) | Argument::Millis(number) if *known == name => Some(*number),
+            _ => None,
+        })
+    }
+
+    fn is_true(&self, name: &str) -> bool {
+        self.arguments.iter().any(|(known, value)| *known == name && *value == Argument::Bool(true))
+    }
 }
 
 fn argument(name: &'static str, expr: &Expr, state: &SessionState, zone: &SessionZone) -> Result<Argument> {
@@ -232,10 +269,31 @@ fn argument(name: &'static str, expr: &Expr, state: &SessionState, zone: &Sessio
             let texts = texts.ok_or_else(no)?.into_iter().map(|one| one.trim().to_string());
             Ok(Argument::Texts(texts.filter(|one| !one.is_empty()).collect()))
         }
-        "attribute" => match evaluate(state, expr)? {
-            ScalarValue::Boolean(Some(value)) => Ok(Argument::Text(value.to_string())),
+        "attribute" | "deep" | "include_uncommitted" | "include_changelog" => match evaluate(state, expr)? {
+            ScalarValue::Boolean(Some(value)) => Ok(Argument::Bool(value)),
             _ => Err(no()),
         },
+        "identifier" | "snapshot" | "since" => match (integer(expr), text(expr).and_then(CommitIdentifier::parse)) {
+            (Some(number), _) => Ok(Argument::Number(number)),
+            (None, Some(identifier)) => Ok(Argument::Number(identifier.0)),
+            (None, None) => Err(no()),
+        },
+        "window" => match evaluate(state, expr)? {
+            ScalarValue::IntervalMonthDayNano(Some(length)) if length.months == 0 => {
+                let millis = i64::from(length.days).saturating_mul(86_400_000);
+                let millis = millis.saturating_add(length.nanoseconds / 1_000_000);
+                if millis < 1 { Err(no()) } else { Ok(Argument::Millis(millis)) }
+            }
+            _ => Err(no()),
+        },
+        "key" => {
+            let values = match expr {
+                Expr::Tuple(values) => values.as_slice(),
+                Expr::Nested(one) => std::slice::from_ref(one.as_ref()),
+                one => std::slice::from_ref(one),
+            };
+            Ok(Argument::Values(values.iter().map(|value| evaluate(state, value)).collect::<Result<_>>()?))
+        }
         _ => {
             if let Some(text) = text(expr) {
                 return Ok(Argument::Text(text.to_string()));
@@ -283,7 +341,7 @@ pub(crate) async fn provider(
                 (Some(request), None) | (None, Some(request)) => request.clone(),
                 (None, None) => PinRequest::Latest,
             };
-            if call.text("attribute") == Some("true") {
+            if call.is_true("attribute") {
                 return Err(Error::unsupported("the commits that caused a difference cannot be told yet")
                     .with_code("NotImplemented")
                     .with_context("parameter", "attribute")
@@ -305,6 +363,12 @@ pub(crate) async fn provider(
             let level = call.text("level").unwrap_or("partition");
             let mode = call.text("mode").unwrap_or("exact");
             row_accounting::provider(statement, &table, &at, level, mode).await
+        }
+        Function::Made(made) => {
+            if said != Selection::none() {
+                return Err(call.wrong("the table's name carries a version"));
+            }
+            made::provider(statement, &table, made, call).await
         }
     }
 }

@@ -83,10 +83,7 @@ fn row(texts: &Texts, entry: &ManifestEntry) -> Result<Vec<Cell>> {
         Cell::Long(file.max_sequence_number),
         file.creation_time_millis.map_or(Cell::Null, Cell::Time),
         Cell::opt_long(file.delete_row_count),
-        Cell::opt_text(file.file_source.map(|s| match s {
-            FileSource::Append => "APPEND",
-            FileSource::Compact => "COMPACT",
-        })),
+        Cell::opt_text(file.file_source.map(FileSource::as_str)),
         Cell::opt_long(file.first_row_id),
         file.write_cols.clone().map_or(Cell::Null, Cell::Texts),
     ]);

@@ -4,6 +4,9 @@ mod aggregation_fields;
 mod branches;
 mod buckets;
 mod changes;
+mod commit_files;
+pub(crate) mod commit_rate;
+pub(crate) mod commits;
 mod consumers;
 mod entries;
 mod file_indexes;
@@ -21,6 +24,7 @@ mod statistics;
 mod table_indexes;
 mod tags;
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
 use arrow::array::RecordBatch;
@@ -37,7 +41,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::notice::NoticeKind;
 use crate::query::{PoolBudget, QueryEnv};
 use crate::scan::blame_manifest;
-use crate::snapshot::{Fingerprint, Pin, Readable, SessionZone, Table};
+use crate::snapshot::{Fingerprint, Pin, PinRequest, Readable, SessionZone, Table};
 use crate::spec::ManifestEntry;
 
 pub(crate) use global::{GLOBAL_DATABASE, is_global, provider as global, tables as global_tables};
@@ -67,8 +71,20 @@ impl Source {
         self.pin.as_ref().ok_or_else(|| Error::internal("a system table was planned without its pin"))
     }
 
+    /// What functions over a table's past are made from.
+    pub(crate) async fn of_now(statement: &Arc<Statement>, table: &Arc<Table>) -> Result<Self> {
+        let mut source = source(statement, table, None);
+        source.pin = Some(source.newest().await?);
+        Ok(source)
+    }
+
+    /// The table as it is now: its newest snapshot, columns and options.
+    pub(crate) async fn newest(&self) -> Result<Arc<Pin>> {
+        Pin::resolve_in(&self.table, PinRequest::Latest, &BTreeMap::new(), &self.zone).await
+    }
+
     /// An error about what the table holds names it, and the snapshot that is read.
-    fn named(&self, error: Error) -> Error {
+    pub(crate) fn named(&self, error: Error) -> Error {
         match &self.pin {
             Some(pin) => pin.named(error).or_restore(),
             None if error.kind() == ErrorKind::Corrupt => error.with_context("table", self.table.name()).or_restore(),
@@ -113,7 +129,7 @@ impl Source {
         }
     }
 
-    fn notice(&self, kind: NoticeKind) {
+    pub(crate) fn notice(&self, kind: NoticeKind) {
         if let Some(statement) = self.statement.upgrade() {
             statement.notice(kind);
         }
@@ -180,6 +196,9 @@ const ALL: &[SystemTable] = &[
     made!("tags", Marked, tags),
     made!("branches", Marked, branches),
     made!("consumers", Marked, consumers),
+    made!("commits", Marked, commits),
+    made!("commit_files", Marked, commit_files),
+    made!("commit_rate", Live, commit_rate),
     made!("aggregation_fields", Pinned, aggregation_fields),
     made!("files", Pinned, files),
     made!("file_key_ranges", Pinned, file_key_ranges),
@@ -285,6 +304,6 @@ mod tests {
         let count = all.len();
         all.dedup();
         assert_eq!(all.len(), count);
-        assert!(is_known("snapshots") && !is_known("commits"));
+        assert!(is_known("snapshots") && !is_known("nothing"));
     }
 }

@@ -1,0 +1,144 @@
+//! What is wrong in a table's history: one detector for each fault that was met in the field.
+//!
+//! | file | detectors |
+//! |---|---|
+//! | `identity` | D-1, D-3, D-4, D-5: who committed what, and how often |
+//! | `chain` | D-2, D-6, D-8, D-10, D-18, D-20: how snapshots follow each other |
+//! | `files` | D-7, D-9, D-17, D-19: what commits did to files |
+//! | `state` | D-11, D-12, D-14, D-15: what the newest snapshot holds |
+
+mod chain;
+mod files;
+mod identity;
+mod material;
+mod state;
+
+pub use material::Material;
+
+use super::history::History;
+use super::lookup::Confidence;
+use crate::error::Result;
+use crate::snapshot::SessionZone;
+use crate::spec::SnapshotId;
+
+/// How much a finding matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Rows are wrong, lost or twice, or soon will be.
+    Error,
+    /// Something that reconciliation relies on does not hold.
+    Warning,
+    /// Worth knowing.
+    Info,
+}
+
+impl Severity {
+    /// As shown.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+            Self::Info => "info",
+        }
+    }
+}
+
+/// One thing that was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// `D-1` to `D-20`.
+    pub detector: &'static str,
+    /// How much it matters.
+    pub severity: Severity,
+    /// The snapshots it is about, ascending.
+    pub snapshots: Vec<SnapshotId>,
+    /// The users it is about.
+    pub users: Vec<String>,
+    /// Partition and bucket, where it is about one.
+    pub unit: Option<String>,
+    /// What it means.
+    pub explanation: String,
+    /// What was seen.
+    pub evidence: String,
+    /// How sure it is.
+    pub confidence: Confidence,
+}
+
+impl Finding {
+    fn new(detector: &'static str, severity: Severity, confidence: Confidence, explanation: &str) -> Self {
+        Self {
+            detector,
+            severity,
+            snapshots: Vec::new(),
+            users: Vec::new(),
+            unit: None,
+            explanation: explanation.to_string(),
+            evidence: String::new(),
+            confidence,
+        }
+    }
+
+    fn at(mut self, snapshots: impl IntoIterator<Item = SnapshotId>) -> Self {
+        self.snapshots.extend(snapshots);
+        self.snapshots.sort_unstable();
+        self.snapshots.dedup();
+        self
+    }
+
+    fn of<'a>(mut self, users: impl IntoIterator<Item = &'a str>) -> Self {
+        for user in users {
+            if !self.users.iter().any(|known| known == user) {
+                self.users.push(user.to_string());
+            }
+        }
+        self
+    }
+
+    fn in_unit(mut self, unit: impl Into<String>) -> Self {
+        self.unit = Some(unit.into());
+        self
+    }
+
+    fn seen(mut self, evidence: impl Into<String>) -> Self {
+        self.evidence = evidence.into();
+        self
+    }
+}
+
+/// Runs all detectors that need no data file to be read, in the order of their numbers.
+///
+/// Cost: all manifest lists and delta manifests of what is kept, the manifests of the newest and the oldest snapshot, and
+/// those of every snapshot whose base list was merged; a listing of the manifest folder and of the folders of live files.
+///
+/// # Errors
+/// Storage that does not answer. What is lost or damaged is a finding.
+pub async fn anomalies(history: &History, zone: &SessionZone) -> Result<Vec<Finding>> {
+    let material = Material::load(history, zone).await?;
+    let mut found = Vec::new();
+    identity::detect(&material, &mut found);
+    chain::detect(&material, &mut found).await?;
+    files::detect(&material, &mut found)?;
+    state::detect(&material, &mut found).await?;
+    let number = |finding: &Finding| finding.detector.trim_start_matches("D-").parse::<u32>().unwrap_or(u32::MAX);
+    found.sort_by(|a, b| number(a).cmp(&number(b)).then_with(|| a.snapshots.cmp(&b.snapshots)));
+    Ok(found)
+}
+
+/// Ids as `3, 5`.
+fn listed<T: ToString>(of: impl IntoIterator<Item = T>) -> String {
+    of.into_iter().map(|one| one.to_string()).collect::<Vec<_>>().join(", ")
+}
+
+/// A stretch of time for people.
+fn span(millis: i64) -> String {
+    match millis.unsigned_abs() {
+        ms @ ..1_000 => format!("{ms} ms"),
+        ms @ ..120_000 => format!("{}.{} s", ms / 1_000, ms % 1_000 / 100),
+        ms @ ..7_200_000 => format!("{} min", ms / 60_000),
+        ms @ ..172_800_000 => format!("{} h", ms / 3_600_000),
+        ms => format!("{} days", ms / 86_400_000),
+    }
+}
+
+#[cfg(test)]
+mod tests;
