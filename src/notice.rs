@@ -311,6 +311,31 @@ pub enum NoticeKind {
         /// The snapshot that is pinned.
         pinned: Option<i64>,
     },
+    /// Parts of a table's history that cannot be read.
+    PartsUnread {
+        /// Table.
+        table: String,
+        /// They: `delta list of snapshot 7`.
+        parts: Vec<String>,
+    },
+    /// A table is pinned before the checkpoint that was asked for: it made no snapshot there.
+    AlignedBefore {
+        /// Table.
+        table: String,
+        /// User.
+        user: String,
+        /// The identifier that was asked for.
+        wanted: String,
+        /// The one that was found.
+        found: String,
+    },
+    /// A gate opened by a watermark that several users raise.
+    SeveralRaiseWatermark {
+        /// Table.
+        table: String,
+        /// They.
+        users: Vec<String>,
+    },
     /// Tags or consumers that cannot be read.
     Unreadable {
         /// Table.
@@ -489,6 +514,18 @@ impl fmt::Display for NoticeKind {
             ),
             Self::OfNow { table, pinned: Some(id) } => write!(f, "{table} is of now, not of the pinned snapshot {id}"),
             Self::OfNow { table, pinned: None } => write!(f, "{table} is of now, not of the pinned state"),
+            Self::AlignedBefore { table, user, wanted, found } => {
+                write!(f, "{table}: no snapshot of '{user}' {wanted} is kept, pinned is the one of {found} before it")
+            }
+            Self::SeveralRaiseWatermark { table, users } => write!(
+                f,
+                "{table}: its watermark is raised by {}: the fastest hides the others, so it proves nothing of them; wait \
+                 for their commits too",
+                users.join(", ")
+            ),
+            Self::PartsUnread { table, parts } => {
+                write!(f, "{table}: cannot be read, so what they say is not here: {}", parts.join(", "))
+            }
             Self::Unreadable { table, what, names, folder } => {
                 let files: Vec<String> = names.iter().map(|name| format!("{folder}/{what}-{name}")).collect();
                 let files = files.join(", ");

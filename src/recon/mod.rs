@@ -4,8 +4,12 @@
 pub mod accounting;
 pub mod anomalies;
 pub mod commits;
+pub mod conflicts;
+pub mod creation;
 pub mod entry_texts;
+pub mod gate;
 pub mod history;
 pub mod lookup;
 pub mod retention;
 pub mod source;
+pub mod unreferenced;

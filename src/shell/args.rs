@@ -20,7 +20,7 @@ pub struct Args {
     /// What every way of running shares.
     #[command(flatten)]
     pub common: Common,
-    /// `demo`, `test` or `counts`; without one the shell runs.
+    /// `demo`, `test`, `counts` and their like; without one the shell runs.
     #[command(subcommand)]
     pub action: Option<Action>,
     /// `-c` and `-f` in the order they were given.
@@ -30,7 +30,7 @@ pub struct Args {
 
 const AFTER_HELP: &str = "\
 Exit codes: 0 done; 1 SQL or run error; 2 usage or missing file; 4 pin lost or expired, data file lost; \
-5 timeout or budget, \\watch waited in vain; 130 interrupted; 143 terminated; 129 hung up.
+5 timeout or budget, \\watch waited in vain; 6 not committed, superseded; 7 not known; 130 interrupted; 143 terminated; 129 hung up.
 Without -c, -f and a terminal, statements are read from standard input.";
 
 /// Options of every way of running.
@@ -148,6 +148,73 @@ pub enum Action {
         #[arg(allow_negative_numbers = true)]
         condition: Vec<String>,
     },
+    /// Commits of a table: who, which, when, files and rows
+    Commits {
+        /// Table: t or db.t
+        table: String,
+        /// Only those of this user
+        #[arg(long)]
+        user: Option<String>,
+    },
+    /// Did a commit land? Exit code 0: yes, 6: no, 7: it cannot be said
+    Committed {
+        /// Table: t or db.t
+        table: String,
+        /// Commit user
+        user: String,
+        /// Commit identifier, or batch
+        identifier: String,
+        /// A snapshot that was there before the commit was first tried
+        #[arg(long)]
+        since: Option<i64>,
+    },
+    /// What is wrong in a table's history
+    Check {
+        /// Table: t or db.t
+        table: String,
+    },
+    /// Commits that met: races, overlaps, overwrites
+    Conflicts {
+        /// Table: t or db.t
+        table: String,
+        /// Around this one
+        snapshot: Option<i64>,
+    },
+    /// Files that nothing kept names, as evidence; nothing is deleted
+    Orphans {
+        /// Table: t or db.t
+        table: String,
+    },
+}
+
+impl Action {
+    /// The command of the shell that it is a twin of.
+    pub fn line(&self) -> Option<String> {
+        let option = |name: &str, value: Option<String>| value.map(|value| format!(" {name} {value}")).unwrap_or_default();
+        Some(match self {
+            Self::Demo { .. } | Self::Test(_) => return None,
+            Self::Counts { table, condition } => format!("\\counts {table} {}", condition.join(" ")),
+            Self::Commits { table, user } => {
+                format!("\\commits {}{}", word(table), option("--user", user.as_deref().map(word)))
+            }
+            Self::Committed { table, user, identifier, since } => {
+                let since = option("--since", since.map(|id| id.to_string()));
+                format!("\\committed {} {} {}{since}", word(table), word(user), word(identifier))
+            }
+            Self::Check { table } => format!("\\check {}", word(table)),
+            Self::Conflicts { table, snapshot } => {
+                let snapshot = snapshot.map(|id| format!(" {id}")).unwrap_or_default();
+                format!("\\conflicts {}{snapshot}", word(table))
+            }
+            Self::Orphans { table } => format!("\\orphans {}", word(table)),
+        })
+    }
+}
+
+/// A word of a command line as the shell reads it: in quotes where it has blanks, unless it brings quotes of its own.
+fn word(text: &str) -> String {
+    let plain = !text.contains(char::is_whitespace) || text.contains(['"', '`', '\'']);
+    if plain { text.to_string() } else { format!("'{text}'") }
 }
 
 /// Options of `test`.

@@ -12,6 +12,10 @@ pub const USAGE: u8 = 2;
 pub const LOST: u8 = 4;
 /// Timeout or budget.
 pub const LIMIT: u8 = 5;
+/// Not committed, superseded, horizon not reached.
+pub const NOT_YET: u8 = 6;
+/// It cannot be said.
+pub const UNKNOWN: u8 = 7;
 /// A fault of ours, as every Rust program ends then.
 pub const PANICKED: u8 = 101;
 /// SIGHUP: the terminal is gone.
@@ -27,6 +31,8 @@ pub fn code_of(error: &Error) -> u8 {
         "Interrupted" => INTERRUPTED,
         "Usage" | "FileNotFound" | "WarehouseNotFound" => USAGE,
         "SnapshotExpired" | "PinLost" | "DataFileMissing" | "FileLost" => LOST,
+        "NotCommitted" | "Superseded" => NOT_YET,
+        "CommitUnknown" => UNKNOWN,
         _ if error.kind() == ErrorKind::Exhausted => LIMIT,
         _ => FAILED,
     }

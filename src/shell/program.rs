@@ -89,19 +89,18 @@ fn run(args: Args, threads: &Threads) -> Result<u8> {
     let Args { mut common, action, inputs } = args;
     let terminal = Terminal::detect(common.color);
     let prompts = terminal.input && terminal.output && inputs.is_empty();
-    if let Some(Action::Test(_) | Action::Counts { .. }) = &action
+    if let Some(action) = &action
+        && !matches!(action, Action::Demo { .. })
         && !inputs.is_empty()
     {
-        return Err(
-            Error::invalid("-c and -f go with the shell and with demo, not with test and counts").with_code("Usage")
-        );
+        return Err(Error::invalid("-c and -f go with the shell and with demo, not with test, counts and their like")
+            .with_code("Usage"));
+    }
+    if let Some(line) = action.as_ref().and_then(Action::line) {
+        return scripted(&common, vec![Input::Own(line)], threads);
     }
     match action {
         Some(Action::Test(suites)) => threads.clock.block_on(test(&common, &suites)),
-        Some(Action::Counts { table, condition }) => {
-            let line = format!("\\counts {table} {}", condition.join(" "));
-            scripted(&common, vec![Input::Own(line)], threads)
-        }
         Some(Action::Demo { dir }) => {
             let folder = dir.unwrap_or_else(demo::default_folder);
             demo::make(&folder)?;
@@ -117,9 +116,9 @@ fn run(args: Args, threads: &Threads) -> Result<u8> {
                 scripted(&common, inputs, threads)
             }
         }
-        None if prompts => interactive(&common, None, threads),
-        None if inputs.is_empty() => scripted(&common, vec![Input::File("-".to_string())], threads),
-        None => scripted(&common, inputs, threads),
+        _ if prompts => interactive(&common, None, threads),
+        _ if inputs.is_empty() => scripted(&common, vec![Input::File("-".to_string())], threads),
+        _ => scripted(&common, inputs, threads),
     }
 }
 

@@ -1,10 +1,12 @@
 //! A session: a current database, settings and pins, and the statements run in it.
 
+mod align;
 mod commands;
 mod lookups;
 mod own_names;
 mod pins;
 mod planning;
+mod wait;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -8,6 +8,7 @@ use super::{Finding, Material, Severity, listed, span};
 use crate::error::{ErrorKind, Result};
 use crate::recon::history::{FileChange, ListKind};
 use crate::recon::lookup::Confidence;
+use crate::recon::unreferenced::unreferenced;
 use crate::spec::options::RetentionOptions;
 use crate::spec::{CommitKind, END_OF_INPUT, FileKind, ManifestEntry, Snapshot, SnapshotId};
 
@@ -24,6 +25,7 @@ pub(super) async fn detect(material: &Material<'_>, found: &mut Vec<Finding>) ->
     times(material, found);
     watermarks(material, found);
     lost_snapshots(material, found).await?;
+    unknown_commits(material, found).await?;
     retention(material, found)
 }
 
@@ -240,6 +242,33 @@ async fn lost_snapshots(material: &Material<'_>, found: &mut Vec<Finding>) -> Re
             .seen(format!("base list of snapshot {}: {}", next.id, evidence.join("; ")))
             .at([one.id, next.id])
             .of([one.commit_user.as_str(), &next.commit_user]),
+        );
+    }
+    Ok(())
+}
+
+/// D-18 (b): a list that nothing names, with data files that no commit ever added.
+async fn unknown_commits(material: &Material<'_>, found: &mut Vec<Finding>) -> Result<()> {
+    let strays = unreferenced(material.history).await?;
+    for list in strays.lists {
+        let rows = list.added.iter().fold(0i64, |sum, entry| sum.saturating_add(entry.file.row_count));
+        let Some(first) = list.added.first() else { continue };
+        found.push(
+            Finding::new(
+                "D-18",
+                Severity::Error,
+                Confidence::Inferred,
+                "a commit wrote its metadata and is in no snapshot: another committer overwrote it after it was told that \
+                 it had succeeded, unless it gave up for good or was rolled back",
+            )
+            .seen(format!(
+                "manifest list {} of {} names {} data files with {rows} rows that no snapshot has, such as {}",
+                list.file.name,
+                material.zone.show(list.file.modified_millis),
+                list.added.len(),
+                first.file.file_name
+            ))
+            .in_unit(material.texts.unit(first)?),
         );
     }
     Ok(())

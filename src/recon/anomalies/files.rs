@@ -6,22 +6,17 @@ use std::sync::Arc;
 use super::material::Commit;
 use super::{Finding, Material, Severity, span};
 use crate::error::Result;
+use crate::recon::creation::{CreationClock, SKEW_MILLIS};
 use crate::recon::history::FileChange;
 use crate::recon::lookup::Confidence;
 use crate::spec::{BinaryRow, CommitKind, FileSource, ManifestEntry, Snapshot, SnapshotId};
 
-/// Zones differ from UTC by whole quarters of an hour.
-const QUARTER_MILLIS: i64 = 900_000;
-
-/// Clocks of two machines may differ by so much.
-const SKEW_MILLIS: i64 = 60_000;
-
 pub(super) fn detect(material: &Material<'_>, found: &mut Vec<Finding>) -> Result<()> {
     added_twice(material, found)?;
     inverted_sequences(material, found)?;
-    let zones = creation_zones(material);
-    lost_under_overwrite(material, &zones, found)?;
-    files_from_the_future(material, &zones, found);
+    let clock = CreationClock::of(material.commits.iter().map(|commit| (commit.snapshot().as_ref(), commit.changes())));
+    lost_under_overwrite(material, &clock, found)?;
+    files_from_the_future(material, &clock, found);
     Ok(())
 }
 
@@ -127,33 +122,6 @@ fn inverted_sequences(material: &Material<'_>, found: &mut Vec<Finding>) -> Resu
     Ok(())
 }
 
-/// What each user's local clock differs from UTC, milliseconds: creation times of files carry no zone. A file is made
-/// before its commit, so the newest file of each commit tells, and the middle of all commits is taken.
-fn creation_zones<'a>(material: &'a Material<'_>) -> BTreeMap<&'a str, i64> {
-    let mut zones = BTreeMap::new();
-    for (user, commits) in material.by_user() {
-        let mut differences: Vec<i64> = commits
-            .iter()
-            .filter_map(|commit| {
-                let newest = added(commit).filter_map(|entry| entry.file.creation_time_millis).max()?;
-                newest.checked_sub(commit.snapshot().time_millis)
-            })
-            .collect();
-        differences.sort_unstable();
-        let Some(middle) = differences.get(differences.len() / 2) else { continue };
-        let quarters = middle.saturating_add(QUARTER_MILLIS / 2).div_euclid(QUARTER_MILLIS);
-        // what is written for longer than a quarter of an hour looks like a zone to the west: the next zone up is taken
-        // where a file of this one would be newer than its commit
-        let mut zone = quarters.saturating_mul(QUARTER_MILLIS);
-        let late = differences.iter().filter(|difference| **difference > zone.saturating_add(SKEW_MILLIS)).count();
-        if late * 2 > differences.len() {
-            zone = zone.saturating_add(QUARTER_MILLIS);
-        }
-        zones.insert(user, zone);
-    }
-    zones
-}
-
 fn added<'a>(commit: &'a Commit<'_>) -> impl Iterator<Item = &'a Arc<ManifestEntry>> {
     commit.changes().iter().filter_map(|change| match change {
         FileChange::Add(entry) => Some(entry),
@@ -164,7 +132,7 @@ fn added<'a>(commit: &'a Commit<'_>) -> impl Iterator<Item = &'a Arc<ManifestEnt
 /// D-17
 fn lost_under_overwrite(
     material: &Material<'_>,
-    zones: &BTreeMap<&str, i64>,
+    clock: &CreationClock,
     found: &mut Vec<Finding>,
 ) -> Result<()> {
     // who added each file, last
@@ -172,9 +140,7 @@ fn lost_under_overwrite(
     for commit in &material.commits {
         let snapshot = commit.snapshot();
         if snapshot.commit_kind == CommitKind::Overwrite && !is_rollback(snapshot) {
-            let zone = zones.get(snapshot.commit_user.as_str()).copied().unwrap_or(0);
-            let created = added(commit).filter_map(|entry| entry.file.creation_time_millis);
-            let start = created.min().and_then(|created| created.checked_sub(zone));
+            let start = clock.started(snapshot, commit.changes());
             let mut lost: BTreeMap<&str, (Vec<SnapshotId>, i64, u64, &Arc<ManifestEntry>)> = BTreeMap::new();
             for change in commit.changes() {
                 let FileChange::Delete(entry) = change else { continue };
@@ -218,15 +184,17 @@ fn lost_under_overwrite(
 }
 
 /// D-19
-fn files_from_the_future(material: &Material<'_>, zones: &BTreeMap<&str, i64>, found: &mut Vec<Finding>) {
+fn files_from_the_future(material: &Material<'_>, clock: &CreationClock, found: &mut Vec<Finding>) {
     for commit in &material.commits {
         let snapshot = commit.snapshot();
         if is_rollback(snapshot) {
             continue;
         }
-        let zone = zones.get(snapshot.commit_user.as_str()).copied().unwrap_or(0);
         let newest = added(commit)
-            .filter_map(|entry| Some((entry.file.creation_time_millis?.checked_sub(zone)?, &entry.file.file_name)))
+            .filter_map(|entry| {
+                let created = clock.instant(&snapshot.commit_user, entry.file.creation_time_millis?)?;
+                Some((created, &entry.file.file_name))
+            })
             .max();
         let Some((created, file)) = newest else { continue };
         let ahead = created.saturating_sub(snapshot.time_millis);

@@ -11,6 +11,7 @@ mod echo;
 mod errors;
 mod explain;
 mod files;
+mod forensics;
 mod help;
 mod history;
 mod include;
@@ -153,6 +154,7 @@ pub fn all() -> Vec<&'static Command> {
     all.extend([&describe::DESCRIBE]);
     all.extend(pin::COMMANDS);
     all.extend([&counts::COUNTS, &files::FILES, &explain::EXPLAIN, &assert::ASSERT]);
+    all.extend(forensics::COMMANDS);
     all.extend(run::COMMANDS);
     all.extend([&include::INCLUDE, &watch::WATCH]);
     all.extend(variables::COMMANDS);

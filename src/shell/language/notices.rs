@@ -101,6 +101,14 @@ fn chinese(kind: &NoticeKind) -> String {
         }
         NoticeKind::OfNow { table, pinned: Some(id) } => format!("{table} 说的是现在，不是固定的快照 {id}"),
         NoticeKind::OfNow { table, pinned: None } => format!("{table} 说的是现在，不是固定的状态"),
+        NoticeKind::AlignedBefore { table, user, wanted, found } => {
+            format!("{table}：没有 '{user}' 的 {wanted} 的快照，固定在之前的 {found}")
+        }
+        NoticeKind::SeveralRaiseWatermark { table, users } => format!(
+            "{table}：水位线由 {} 共同推进：最快的会掩盖其他的，不能证明它们到位；请同时等待它们的提交",
+            users.join("、")
+        ),
+        NoticeKind::PartsUnread { table, parts } => format!("{table}：这些读不了，它们的内容不在结果里：{}", parts.join("、")),
         NoticeKind::Unreadable { table, what, names, folder } => {
             let files: Vec<String> = names.iter().map(|name| format!("{folder}/{what}-{name}")).collect();
             let (names, files) = (names.join("', '"), files.join("、"));

@@ -4,6 +4,7 @@
 mod anomalies;
 mod changes;
 mod commit_rate;
+mod conflicts;
 mod diff;
 mod lookup_commit;
 mod made;
@@ -63,6 +64,7 @@ const ALL: &[Function] = &[
     Function::RowAccounting,
     Function::Made(&anomalies::ANOMALIES),
     Function::Made(&commit_rate::COMMIT_RATE),
+    Function::Made(&conflicts::CONFLICTS),
     Function::Made(&lookup_commit::LOOKUP_COMMIT),
 ];
 
@@ -278,6 +280,7 @@ fn argument(name: &'static str, expr: &Expr, state: &SessionState, zone: &Sessio
             (None, Some(identifier)) => Ok(Argument::Number(identifier.0)),
             (None, None) => Err(no()),
         },
+        "from_time" | "to_time" => Ok(Argument::Millis(instant(state, expr, zone)?)),
         "window" => match evaluate(state, expr)? {
             ScalarValue::IntervalMonthDayNano(Some(length)) if length.months == 0 => {
                 let millis = i64::from(length.days).saturating_mul(86_400_000);

@@ -42,6 +42,7 @@ impl Session {
                 return self.explain_files(*statement, run.statement.notices(), progress).await;
             }
             Command::Pin(command) => return self.pin(&run, command).await,
+            Command::Wait(command) => return self.wait(&run, command).await,
             Command::Unpin(target) => return self.unpin(&run, target).await,
             Command::ShowPins => {
                 let held: Vec<_> = self.settings().pins.read().values().cloned().collect();

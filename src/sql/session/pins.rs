@@ -23,10 +23,10 @@ use crate::sql::travel;
 use crate::storage::env::now_millis;
 
 /// A table to pin.
-struct Wanted {
-    database: String,
-    table: String,
-    selection: Selection,
+pub(super) struct Wanted {
+    pub(super) database: String,
+    pub(super) table: String,
+    pub(super) selection: Selection,
     place: Place,
     /// Whether it is pinned with its whole database: one without snapshots is not in the way of the others.
     of_database: bool,
@@ -122,12 +122,13 @@ impl Session {
 
     pub(super) async fn pin(&self, run: &Run, command: PinCommand) -> Result<StatementResult> {
         let (state, zone) = (&run.state, run.statement.zone());
-        let common = match command.clause {
+        let PinCommand { target, clause, align } = command;
+        let common = match clause {
             Some(clause) => Some(travel::selection_of(clause, state, zone)?),
             None => None,
         };
         let mut wanted: Vec<Wanted> = Vec::new();
-        match command.target {
+        match target {
             Target::Tables(factors) => {
                 for factor in factors {
                     let TableFactor::Table { name, version, .. } = factor else { continue };
@@ -170,6 +171,9 @@ impl Session {
                     wanted.push(Wanted { database, table, selection, place, of_database: true });
                 }
             }
+        }
+        if let Some(align) = &align {
+            super::align::align(run, align, &mut wanted).await?;
         }
         // all or none
         let held = self.resolve(run, wanted).await?;

@@ -5,6 +5,7 @@ pub(super) mod explain_files;
 pub(super) mod pin;
 pub(super) mod refuse;
 pub(super) mod show;
+pub(super) mod wait;
 
 use datafusion::error::DataFusionError;
 use datafusion::sql::parser::{DFParserBuilder, Statement as DfStatement};
@@ -39,6 +40,8 @@ pub(super) enum Command {
     /// `UNPIN …`; None: all.
     Unpin(Option<Target>),
     ShowPins,
+    /// `WAIT FOR TABLE …`
+    Wait(wait::WaitCommand),
     ShowDatabases {
         like: Option<String>,
     },
@@ -74,6 +77,24 @@ pub(super) struct PinCommand {
     pub(super) target: Target,
     /// The clause at the end: of a database, or of all tables that have none of their own.
     pub(super) clause: Option<TableVersion>,
+    /// `ALIGN …`: one moment for all.
+    pub(super) align: Option<Align>,
+}
+
+/// How several tables are brought to one moment.
+#[derive(Debug)]
+pub(super) enum Align {
+    /// The oldest snapshot of each with the smallest of their newest watermarks.
+    NewestWatermark,
+    /// The oldest snapshot of each with this watermark.
+    Watermark(Expr),
+    /// The newest snapshot of each that was committed at or before this.
+    Timestamp(Expr),
+    /// The newest snapshot of each of this user's commits up to this one.
+    Identifier {
+        identifier: Expr,
+        user: Expr,
+    },
 }
 
 /// Parses the tokens of one statement, which may nest as deep as the caller's stack allows.
@@ -120,12 +141,13 @@ fn command(tokens: Vec<TokenWithSpan>, notices: &mut Vec<Notice>) -> Result<Comm
     if at(&["UNPIN"]) {
         return unpin(tokens);
     }
-    for later in ["WAIT", "RECONCILE"] {
-        if at(&[later]) {
-            return Err(Error::unsupported(format!("{later} comes later"))
-                .with_code("NotYet")
-                .with_hint("\\watch runs a query until its answer changes; paimon_diff compares two snapshots"));
-        }
+    if at(&["WAIT"]) {
+        return Ok(Command::Wait(wait::parse(&tokens)?));
+    }
+    if at(&["RECONCILE"]) {
+        return Err(Error::unsupported("RECONCILE comes later")
+            .with_code("NotYet")
+            .with_hint("paimon_diff compares two snapshots"));
     }
     if at(&["SHOW"]) && tokens.len() == 2 && is_word(tokens.get(1), "PINS") {
         return Ok(Command::ShowPins);
@@ -367,19 +389,18 @@ fn pin_command(tokens: Vec<TokenWithSpan>) -> Result<Command> {
                      which keeps it",
                 ));
         }
-        if i > 2 && is_word(token, "ALIGN") {
-            return Err(Error::unsupported("ALIGN, which finds one moment for several tables, comes later")
-                .with_code("NotYet")
-                .with_hint(
-                    "say the moment yourself: PIN TABLES a, b AT (WATERMARK => TIMESTAMP '2026-04-16 10:00:00') pins \
-                     each at its first snapshot with that watermark",
-                ));
-        }
     }
+    let aligned = tokens.iter().enumerate().skip(3).find(|(_, token)| is_word(Some(token), "ALIGN")).map(|(at, _)| at);
+    let align = match aligned {
+        Some(at) => Some(align(tokens.get(at + 1..).unwrap_or_default(), place)?),
+        None => None,
+    };
+    let tokens = tokens.get(..aligned.unwrap_or(tokens.len())).unwrap_or_default().to_vec();
     if is_word(tokens.get(1), "DATABASE") {
         let (name, end) = object_name(&tokens, 2)?;
         let clause = clause(&tokens, end)?;
-        return Ok(Command::Pin(PinCommand { target: Target::Database(name), clause }));
+        check_aligned(align.as_ref(), clause.as_ref(), place)?;
+        return Ok(Command::Pin(PinCommand { target: Target::Database(name), clause, align }));
     }
     if !is_word(tokens.get(1), "TABLE") && !is_word(tokens.get(1), "TABLES") {
         return Err(syntax("PIN takes TABLE, TABLES or DATABASE", place).with_hint(usage));
@@ -405,7 +426,59 @@ fn pin_command(tokens: Vec<TokenWithSpan>) -> Result<Command> {
     {
         clause = version.take();
     }
-    Ok(Command::Pin(PinCommand { target: Target::Tables(tables), clause }))
+    let said = tables.iter().find_map(|table| match table {
+        TableFactor::Table { version, .. } => version.as_ref(),
+        _ => None,
+    });
+    check_aligned(align.as_ref(), clause.as_ref().or(said), place)?;
+    Ok(Command::Pin(PinCommand { target: Target::Tables(tables), clause, align }))
+}
+
+fn check_aligned(align: Option<&Align>, clause: Option<&TableVersion>, place: Span) -> Result<()> {
+    match (align, clause) {
+        (Some(_), Some(_)) => Err(syntax("ALIGN chooses the snapshots: no table has a clause of its own", place)
+            .with_hint("write PIN TABLES a, b ALIGN ON WATERMARK TIMESTAMP '2026-04-16 10:00:00'")),
+        _ => Ok(()),
+    }
+}
+
+/// What stands behind ALIGN.
+fn align(tokens: &[TokenWithSpan], place: Span) -> Result<Align> {
+    let usage = "write ALIGN, ALIGN ON WATERMARK TIMESTAMP '2026-04-16 10:00:00', ALIGN ON TIMESTAMP TIMESTAMP '…' or \
+                 ALIGN ON IDENTIFIER 120 USER 'flink-cdc'";
+    if tokens.is_empty() {
+        return Ok(Align::NewestWatermark);
+    }
+    let span = tokens.first().map_or(place, |token| token.span);
+    let expression = |from: usize, to: usize| -> Result<Expr> {
+        let tokens = tokens.get(from..to).unwrap_or_default();
+        if tokens.is_empty() {
+            return Err(syntax("a value is missing behind ALIGN", span).with_hint(usage));
+        }
+        let mut parser = parser(tokens.to_vec());
+        let expr = parser.parse_expr().map_err(|error| parse_error(&error, span).with_hint(usage))?;
+        if parser.index() < tokens.len() {
+            let next = parser.peek_token();
+            return Err(syntax(format!("unexpected {}", next.token), next.span).with_hint(usage));
+        }
+        Ok(expr)
+    };
+    if are_words(tokens, 0, &["ON", "WATERMARK"]) {
+        return Ok(Align::Watermark(expression(2, tokens.len())?));
+    }
+    if are_words(tokens, 0, &["ON", "IDENTIFIER"]) {
+        let Some(user) = tokens.iter().position(|token| is_word(Some(token), "USER")) else {
+            return Err(syntax("whose identifier? USER is missing", span).with_hint(usage));
+        };
+        let (identifier, user) = (expression(2, user)?, expression(user + 1, tokens.len())?);
+        return Ok(Align::Identifier { identifier, user });
+    }
+    if are_words(tokens, 0, &["ON", "TIMESTAMP"]) {
+        // ON TIMESTAMP '…' is the literal already
+        let from = if matches!(tokens.get(2).map(|token| &token.token), Some(Token::SingleQuotedString(_))) { 1 } else { 2 };
+        return Ok(Align::Timestamp(expression(from, tokens.len())?));
+    }
+    Err(syntax("ALIGN goes ON WATERMARK, TIMESTAMP or IDENTIFIER", span).with_hint(usage))
 }
 
 /// `AT (…)` at `start`, by way of a table that is not there.
@@ -582,7 +655,7 @@ mod tests {
 
     #[test]
     fn pins_are_parsed_with_their_clauses() {
-        let Command::Pin(PinCommand { target: Target::Tables(tables), clause }) =
+        let Command::Pin(PinCommand { target: Target::Tables(tables), clause, .. }) =
             parsed("PIN TABLES a AT (VERSION => 3), db.b VERSION AS OF 'eod'").unwrap()
         else {
             panic!("a pin of tables")
@@ -593,7 +666,7 @@ mod tests {
         else {
             panic!("one clause for all")
         };
-        let Command::Pin(PinCommand { target: Target::Database(_), clause: Some(_) }) =
+        let Command::Pin(PinCommand { target: Target::Database(_), clause: Some(_), .. }) =
             parsed("PIN DATABASE pay AT (TIMESTAMP => '2026-01-01')").unwrap()
         else {
             panic!("a pin of a database")
@@ -604,12 +677,28 @@ mod tests {
     }
 
     #[test]
-    fn retain_and_align_are_refused_by_name() {
+    fn retain_is_refused_by_name_and_align_is_read() {
         let error = parsed("PIN TABLE t AT (VERSION => 3) RETAIN INTERVAL '2' HOUR").unwrap_err();
         assert_eq!(error.code(), "NotYet");
         assert!(error.to_string().contains("RETAIN"));
         assert_eq!(parsed("PIN TABLE t AT (VERSION => 3) RETAIN 5").unwrap_err().code(), "Syntax");
-        assert_eq!(parsed("PIN TABLES a, b ALIGN ON WATERMARK TIMESTAMP '2026-01-01'").unwrap_err().code(), "NotYet");
+        for sql in [
+            "PIN TABLES a, b ALIGN",
+            "PIN TABLES a, b ALIGN ON WATERMARK TIMESTAMP '2026-01-01'",
+            "PIN TABLES a, b ALIGN ON TIMESTAMP '2026-01-01'",
+            "PIN TABLES a, b ALIGN ON TIMESTAMP now() - INTERVAL '1' HOUR",
+            "PIN DATABASE pay ALIGN ON IDENTIFIER 120 USER 'cdc'",
+        ] {
+            assert!(matches!(parsed(sql), Ok(Command::Pin(PinCommand { align: Some(_), .. }))), "{sql}");
+        }
+        for sql in [
+            "PIN TABLES a AT (VERSION => 3), b ALIGN",
+            "PIN TABLES a, b ALIGN ON ROWS 3",
+            "PIN TABLES a, b ALIGN ON IDENTIFIER 3",
+            "PIN TABLES a, b ALIGN ON WATERMARK",
+        ] {
+            assert_eq!(parsed(sql).unwrap_err().code(), "Syntax", "{sql}");
+        }
     }
 
     #[test]

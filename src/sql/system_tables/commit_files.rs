@@ -53,7 +53,7 @@ pub(super) async fn rows(source: Source) -> Result<RecordBatch> {
                     rows.push(row(&source, &texts, recorded, ListKind::Delta, change)?);
                 }
             }
-            Err(_) => lost.push(format!("{} (delta)", recorded.id())),
+            Err(_) => lost.push(format!("delta list of {} {}", recorded.kept, recorded.id())),
         }
         match history.entries(&recorded.snapshot, ListKind::Changelog).await {
             Ok(entries) => {
@@ -61,12 +61,11 @@ pub(super) async fn rows(source: Source) -> Result<RecordBatch> {
                     rows.push(row(&source, &texts, recorded, ListKind::Changelog, &FileChange::Add(entry))?);
                 }
             }
-            Err(_) => lost.push(format!("{} (changelog)", recorded.id())),
+            Err(_) => lost.push(format!("changelog list of {} {}", recorded.kept, recorded.id())),
         }
     }
     if !lost.is_empty() {
-        let table = source.table.name();
-        source.notice(NoticeKind::Unreadable { table, what: "changes of snapshot", names: lost });
+        source.notice(NoticeKind::PartsUnread { table: source.table.name(), parts: lost });
     }
     source.marked(schema(), &rows)
 }

@@ -23,6 +23,7 @@ mod snapshots;
 mod statistics;
 mod table_indexes;
 mod tags;
+mod unreferenced_files;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
@@ -199,6 +200,7 @@ const ALL: &[SystemTable] = &[
     made!("commits", Marked, commits),
     made!("commit_files", Marked, commit_files),
     made!("commit_rate", Live, commit_rate),
+    made!("unreferenced_files", Live, unreferenced_files),
     made!("aggregation_fields", Pinned, aggregation_fields),
     made!("files", Pinned, files),
     made!("file_key_ranges", Pinned, file_key_ranges),

@@ -35,7 +35,7 @@ async fn refused_statements_say_where_and_what_to_do() {
         ("DROP VIEW nope".into(), "TableNotFound 1:11"),
         ("BEGIN".into(), "NotYet 1:1"),
         ("CREATE FUNCTION f() RETURNS int RETURN 1".into(), "NotYet 1:1"),
-        ("WAIT FOR t".into(), "NotYet 1:1"),
+        ("WAIT FOR t".into(), "Syntax 1:1"),
         ("SHOW PARTITIONS t".into(), "NotPartitioned 1:1"),
         ("CREATE VIEW t AS SELECT 1".into(), "TableExists 1:13"),
         ("CREATE VIEW nodb.v AS SELECT 1".into(), "DatabaseNotFound 1:13"),

@@ -1,0 +1,252 @@
+//! What commits did, whether one landed, and what is wrong in a table's history.
+
+use arrow::array::{Array, AsArray, RecordBatch};
+use futures::future::{FutureExt, LocalBoxFuture};
+
+use super::listings::literal;
+use super::{Argument, Call, Command, Task, unquoted, usage};
+use crate::error::{Error, ErrorKind, Result};
+use crate::shell::execute::{Answer, Collected, Show};
+use crate::shell::language::{Text, both, told};
+use crate::shell::names::system_table;
+use crate::shell::state::Shell;
+
+/// Rows that are kept to look at: nobody has more commits or findings.
+const ROWS: usize = 10_000_000;
+
+/// These.
+pub const COMMANDS: &[&Command] = &[&COMMITS, &COMMITTED, &CHECK, &CONFLICTS, &ORPHANS, &RATE];
+
+const COMMITS: Command = Command {
+    names: &["commits"],
+    usage: "table [--user name]",
+    task: Task::Prove,
+    about: both("commits: who, which, when, files and rows", "提交：谁、哪一次、何时、文件与行数"),
+    detail: both(
+        "\\commits dwd_pay_success\n\\commits dwd_pay_success --user flink-cdc-pay\n\
+         a line for each run: the snapshots that one user published in a row under one identifier",
+        "\\commits dwd_pay_success\n\\commits dwd_pay_success --user flink-cdc-pay\n\
+         每行是一次提交：同一提交者以同一标识连续发布的快照",
+    ),
+    argument: Argument::Table,
+    run: |shell, call| {
+        async move {
+            let (words, user) = with_option(shell, &call, "--user")?;
+            let [table] = words.as_slice() else { return Err(usage("write \\commits table [--user name]")) };
+            let filter = user.map(|user| format!(" WHERE commit_user = {}", literal(&user))).unwrap_or_default();
+            let sql = format!(
+                "SELECT first_snapshot AS \"from\", last_snapshot AS \"to\", first_time AS time, commit_user AS user, \
+                 commit_identifier AS identifier, append_snapshots AS append, compact_snapshots AS compact, \
+                 overwrite_snapshots AS overwrite, files_added, rows_added, files_deleted, rows_deleted, units, gap_ms, \
+                 kept_as FROM {}{filter} ORDER BY first_snapshot",
+                system_table(table, "commits")?
+            );
+            shell.statement(&sql, Show { keep: Some("user"), commits: true, ..Show::LISTING }).await
+        }
+        .boxed_local()
+    },
+};
+
+const COMMITTED: Command = Command {
+    names: &["committed", "lookup"],
+    usage: "table user identifier [--since snapshot]",
+    task: Task::Prove,
+    about: both(
+        "did a commit land? exit code 0: yes, 6: no, 7: it cannot be said",
+        "某次提交落地了吗？退出码 0：是，6：否，7：无法断定",
+    ),
+    detail: both(
+        "\\committed dwd_pay_success spark-fix-7 1\n\\committed dwd_pay_success spark-fix-7 batch --since 4711\n\
+         --since: a snapshot that was there before the commit was first tried; NOT_COMMITTED is never said without proof",
+        "\\committed dwd_pay_success spark-fix-7 1\n\\committed dwd_pay_success spark-fix-7 batch --since 4711\n\
+         --since：首次尝试提交之前就存在的快照；没有证据绝不说 NOT_COMMITTED",
+    ),
+    argument: Argument::Table,
+    run: committed,
+};
+
+const CHECK: Command = Command {
+    names: &["check", "doctor"],
+    usage: "table",
+    task: Task::Prove,
+    about: both(
+        "what is wrong in a table's history; exit code 1 when an error was found",
+        "表的历史有何异常；发现错误时退出码 1",
+    ),
+    detail: Text::NONE,
+    argument: Argument::Table,
+    run: check,
+};
+
+const CONFLICTS: Command = Command {
+    names: &["conflicts"],
+    usage: "table [snapshot]",
+    task: Task::Prove,
+    about: both("commits that met: races, overlaps, overwrites", "相互竞争的提交：抢先、重叠、覆盖"),
+    detail: Text::NONE,
+    argument: Argument::Version,
+    run: |shell, call| {
+        async move {
+            let words = call.words(&shell.variables)?;
+            let (table, filter) = match words.as_slice() {
+                [table] => (table, String::new()),
+                [table, snapshot] => (table, format!(", snapshot => {}", number(snapshot)?)),
+                _ => return Err(usage("write \\conflicts table [snapshot]")),
+            };
+            let sql = format!(
+                "SELECT snapshot_id AS id, commit_user AS user, commit_kind AS kind, opponent_snapshot_id AS opponent, \
+                 opponent_user, relation, first_base, final_base, attempts, units_common AS units, sequences, \
+                 opponent_sequences, verdict, confidence FROM paimon_conflicts({}{filter}) \
+                 ORDER BY snapshot_id, opponent_snapshot_id",
+                literal(table)
+            );
+            shell.statement(&sql, Show::LISTING).await
+        }
+        .boxed_local()
+    },
+};
+
+const ORPHANS: Command = Command {
+    names: &["orphans"],
+    usage: "table",
+    task: Task::Prove,
+    about: both(
+        "files that nothing kept names, as evidence; nothing is deleted",
+        "无人引用的文件（只作证据，绝不删除）",
+    ),
+    detail: Text::NONE,
+    argument: Argument::Table,
+    run: |shell, call| {
+        async move {
+            let words = call.words(&shell.variables)?;
+            let words: Vec<&String> = words.iter().filter(|word| *word != "--list").collect();
+            let [table] = words.as_slice() else { return Err(usage("write \\orphans table")) };
+            let sql = format!(
+                "SELECT class, kind, unit, split_part(file_path, '/', -1) AS file, file_size_in_bytes AS bytes, \
+                 modified_time, commit_user AS user FROM {} ORDER BY modified_time, file",
+                system_table(table, "unreferenced_files")?
+            );
+            shell.statement(&sql, Show::LISTING).await
+        }
+        .boxed_local()
+    },
+};
+
+const RATE: Command = Command {
+    names: &["rate"],
+    usage: "table",
+    task: Task::Prove,
+    about: both("commits by minute and user", "按分钟和提交者统计提交"),
+    detail: Text::NONE,
+    argument: Argument::Table,
+    run: |shell, call| {
+        async move {
+            let words = call.words(&shell.variables)?;
+            let [table] = words.as_slice() else { return Err(usage("write \\rate table")) };
+            let table = system_table(table, "commit_rate")?;
+            shell.statement(&format!("SELECT * FROM {table} ORDER BY window_start, commit_user"), Show::LISTING).await
+        }
+        .boxed_local()
+    },
+};
+
+fn number(word: &str) -> Result<i64> {
+    word.parse().map_err(|_| usage(format!("{word:?} is no snapshot number")))
+}
+
+/// The words without an option, and its value.
+fn with_option(shell: &Shell, call: &Call, option: &str) -> Result<(Vec<String>, Option<String>)> {
+    let mut words = call.words(&shell.variables)?;
+    let mut value = None;
+    if let Some(at) = words.iter().position(|word| word == option) {
+        words.remove(at);
+        if at >= words.len() {
+            return Err(usage(format!("{option} stands without its value")));
+        }
+        value = Some(unquoted(&words.remove(at)));
+    }
+    Ok((words, value))
+}
+
+/// Shows what was read, and gives it back.
+async fn shown(shell: &mut Shell, sql: &str) -> Result<Vec<RecordBatch>> {
+    let Collected { schema, batches, pins, notices, .. } = shell.collect_sql(sql, ROWS).await?;
+    let mut answer = Answer::of_batches(schema, batches.clone())?;
+    answer.pins = pins;
+    answer.notices = notices;
+    shell.present(answer, Show { cap: false, ..Show::default() }).await?;
+    Ok(batches)
+}
+
+/// Cells of a text column.
+fn texts(batches: &[RecordBatch], column: &str) -> Vec<String> {
+    let of = |batch: &RecordBatch| -> Vec<String> {
+        let Some(array) = batch.column_by_name(column) else { return Vec::new() };
+        let Some(array) = array.as_string_opt::<i32>() else { return Vec::new() };
+        (0..array.len()).map(|row| array.value(row).to_string()).collect()
+    };
+    batches.iter().flat_map(of).collect()
+}
+
+fn committed(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
+    async move {
+        let (words, since) = with_option(shell, &call, "--since")?;
+        let [table, user, identifier] = words.as_slice() else {
+            return Err(usage("write \\committed table user identifier [--since snapshot]"));
+        };
+        let (user, identifier) = (unquoted(user), unquoted(identifier));
+        let since = since.map(|since| number(&since)).transpose()?.map(|id| format!(", since => {id}"));
+        let sql = format!(
+            "SELECT * FROM paimon_lookup_commit({}, {}, {}{})",
+            literal(table),
+            literal(&user),
+            literal(&identifier),
+            since.unwrap_or_default()
+        );
+        let rows = shown(shell, &sql).await?;
+        let (status, reason) = (texts(&rows, "status"), texts(&rows, "reason"));
+        let (Some(status), Some(reason)) = (status.first(), reason.first()) else {
+            return Err(Error::internal("looking up a commit gave no answer"));
+        };
+        let code = match status.as_str() {
+            "COMMITTED" => return Ok(()),
+            "NOT_COMMITTED" => "NotCommitted",
+            "SUPERSEDED" => "Superseded",
+            _ => "CommitUnknown",
+        };
+        Err(Error::new(ErrorKind::NotFound, format!("commit ('{user}', {identifier}): {status}: {reason}"))
+            .with_code(code)
+            .with_context("table", table))
+    }
+    .boxed_local()
+}
+
+fn check(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
+    async move {
+        let words = call.words(&shell.variables)?;
+        let [table] = words.as_slice() else { return Err(usage("write \\check table")) };
+        let sql = format!(
+            "SELECT detector, severity, snapshots, users, unit, explanation, evidence, confidence \
+             FROM paimon_anomalies({})",
+            literal(table)
+        );
+        let rows = shown(shell, &sql).await?;
+        let severities = texts(&rows, "severity");
+        let errors = severities.iter().filter(|severity| *severity == "error").count();
+        let language = shell.settings.language;
+        if errors == 0 {
+            let others = severities.len();
+            return shell.say(&[told!(
+                language,
+                "no error found, {others} other findings",
+                "未发现错误，其他发现 {others} 条",
+                others = others
+            )]);
+        }
+        Err(Error::corrupt(format!("{errors} of {} findings are errors", severities.len()))
+            .with_code("AnomaliesFound")
+            .with_context("table", table)
+            .with_hint("where a commit's identity is broken (D-1, D-4, D-7, D-18) stop the writers and clean nothing up"))
+    }
+    .boxed_local()
+}

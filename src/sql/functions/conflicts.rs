@@ -1,0 +1,105 @@
+//! `paimon_conflicts('db.t', snapshot => 102)`, `paimon_conflicts('db.t', from_time => …, to_time => …)`: which commits met,
+//! and what that means.
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+
+use super::made::{Asked, Made};
+use crate::error::Result;
+use crate::recon::conflicts::{Around, Conflict, conflicts};
+use crate::spec::{Snapshot, SnapshotId};
+use crate::sql::cells::{self, Cell, Kind};
+use crate::sql::system_tables::Source;
+
+pub(super) const CONFLICTS: Made = Made {
+    name: "paimon_conflicts",
+    parameters: &["table", "snapshot", "from_time", "to_time"],
+    usage: "paimon_conflicts('db.t', snapshot => 102), or from_time => TIMESTAMP '…', to_time => TIMESTAMP '…'",
+    schema: checked,
+    rows: |asked| Box::pin(async move { rows(&asked).await }),
+};
+
+fn checked(asked: &Asked) -> Result<SchemaRef> {
+    let times = asked.call.number("from_time").is_some() || asked.call.number("to_time").is_some();
+    if times && asked.call.number("snapshot").is_some() {
+        return Err(asked.call.wrong("a snapshot and a stretch of time exclude each other"));
+    }
+    Ok(schema())
+}
+
+fn schema() -> SchemaRef {
+    cells::schema(&[
+        ("snapshot_id", Kind::Long, true),
+        ("commit_user", Kind::Text, true),
+        ("commit_identifier", Kind::Long, true),
+        ("commit_kind", Kind::Text, true),
+        ("commit_time", Kind::Time, true),
+        ("opponent_snapshot_id", Kind::Long, true),
+        ("opponent_user", Kind::Text, true),
+        ("opponent_identifier", Kind::Long, true),
+        ("opponent_kind", Kind::Text, true),
+        ("opponent_time", Kind::Time, true),
+        ("relation", Kind::Text, true),
+        ("first_base", Kind::Long, true),
+        ("first_base_confidence", Kind::Text, true),
+        ("final_base", Kind::Long, true),
+        ("attempts", Kind::Long, false),
+        ("units_common", Kind::Text, true),
+        ("files_added", Kind::Long, true),
+        ("files_deleted", Kind::Long, true),
+        ("opponent_files_added", Kind::Long, true),
+        ("opponent_files_deleted", Kind::Long, true),
+        ("sequences", Kind::Text, false),
+        ("opponent_sequences", Kind::Text, false),
+        ("sequence_inverted", Kind::Bool, true),
+        ("verdict", Kind::Text, true),
+        ("confidence", Kind::Text, true),
+    ])
+}
+
+async fn rows(asked: &Asked) -> Result<RecordBatch> {
+    let around = match asked.call.number("snapshot") {
+        Some(id) => Around::Snapshot(SnapshotId(id)),
+        None => Around::Times(
+            asked.call.number("from_time").unwrap_or(i64::MIN),
+            asked.call.number("to_time").unwrap_or(i64::MAX),
+        ),
+    };
+    let history = asked.history().await?;
+    let found = conflicts(&history, around, &asked.source.zone).await?;
+    let rows: Vec<Vec<Cell>> = found.iter().map(|conflict| row(conflict, &asked.source)).collect();
+    cells::batch(&schema(), &rows)
+}
+
+fn row(conflict: &Conflict, source: &Source) -> Vec<Cell> {
+    let side = |snapshot: &Snapshot| {
+        [
+            Cell::Long(snapshot.id.0),
+            Cell::text(&snapshot.commit_user),
+            Cell::Long(snapshot.commit_identifier),
+            Cell::text(snapshot.commit_kind.as_str()),
+            Cell::Time(source.wall_clock(snapshot.time_millis)),
+        ]
+    };
+    let range = |range: Option<(i64, i64)>| Cell::opt_text(range.map(|(low, high)| format!("{low}..{high}")));
+    let units: Vec<&str> = conflict.units.iter().map(String::as_str).collect();
+    let mut row: Vec<Cell> = side(&conflict.commit).into_iter().chain(side(&conflict.opponent)).collect();
+    row.extend([
+        Cell::text(conflict.relation.as_str()),
+        Cell::Long(conflict.first_base.0.0),
+        Cell::text(conflict.first_base.1.as_str()),
+        Cell::Long(conflict.final_base.0),
+        conflict.attempts.map_or(Cell::Null, Cell::count),
+        Cell::text(units.join("; ")),
+        Cell::count(conflict.by_commit.added),
+        Cell::count(conflict.by_commit.deleted),
+        Cell::count(conflict.by_opponent.added),
+        Cell::count(conflict.by_opponent.deleted),
+        range(conflict.by_commit.sequences),
+        range(conflict.by_opponent.sequences),
+        Cell::Bool(conflict.inverted),
+        Cell::text(conflict.verdict.as_str()),
+        Cell::text(conflict.confidence.as_str()),
+    ]);
+    row
+}
