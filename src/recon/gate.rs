@@ -226,7 +226,7 @@ mod tests {
         }
 
         fn commit(&mut self, user: &str, identifier: i64, watermark: Option<i64>) {
-            let commit = self.table.commit().file(FileSpec::rows(&[json!({"id": identifier})])).user(user);
+            let commit = self.table.commit().file(FileSpec::rows(&[json!({"id": identifier % 1_000})])).user(user);
             let commit = commit.identifier(identifier);
             match watermark {
                 Some(watermark) => commit.watermark(watermark),
