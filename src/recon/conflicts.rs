@@ -171,7 +171,9 @@ pub async fn conflicts(history: &History, around: Around, zone: &SessionZone) ->
             let raced = tried.is_some_and(|tried| tried > 1) && other.id > first_base.0 && other.id < snapshot.id;
             let relation = match (snapshot.commit_kind, takes_files) {
                 (CommitKind::Overwrite, true) => Relation::Overwrote,
-                (CommitKind::Compact, true) => Relation::CompactedAway,
+                // that is what a compaction is for: among all pairs it is told only where both were at work
+                (CommitKind::Compact, true) if during || matches!(around, Around::Snapshot(_)) => Relation::CompactedAway,
+                (CommitKind::Compact, true) => continue,
                 _ if raced => Relation::LostRace,
                 _ if during => Relation::OverlappingWindow,
                 _ => continue,

@@ -185,11 +185,42 @@ pub enum Action {
         /// Table: t or db.t
         table: String,
     },
+    /// Wait until a snapshot satisfies all conditions; exit code 5 when none came in time
+    Wait {
+        /// Table: t or db.t
+        table: String,
+        /// A watermark at or after this time, or milliseconds
+        #[arg(long)]
+        watermark: Option<String>,
+        /// This commit or a later one of its user: user:identifier; repeatable
+        #[arg(long)]
+        commit: Vec<String>,
+        /// At least this snapshot
+        #[arg(long)]
+        snapshot: Option<i64>,
+        /// This tag
+        #[arg(long)]
+        tag: Option<String>,
+        /// Longest pause between two looks [default: 2s]
+        #[arg(long)]
+        poll: Option<String>,
+        /// Print the pin alone, as db.t@v4711
+        #[arg(long)]
+        print_pin: bool,
+    },
+    /// How far each user of a table has come: last commit, identifier, watermark
+    Lag {
+        /// Table: t or db.t
+        table: String,
+        /// The checkpoint that they should have reached
+        #[arg(long)]
+        checkpoint: Option<i64>,
+    },
 }
 
 impl Action {
-    /// The command of the shell that it is a twin of.
-    pub fn line(&self) -> Option<String> {
+    /// The command of the shell that it is a twin of. `timeout`: what `--timeout` says.
+    pub fn line(&self, timeout: Option<TimeLimit>) -> Option<String> {
         let option = |name: &str, value: Option<String>| value.map(|value| format!(" {name} {value}")).unwrap_or_default();
         Some(match self {
             Self::Demo { .. } | Self::Test(_) => return None,
@@ -207,6 +238,26 @@ impl Action {
                 format!("\\conflicts {}{snapshot}", word(table))
             }
             Self::Orphans { table } => format!("\\orphans {}", word(table)),
+            Self::Wait { table, watermark, commit, snapshot, tag, poll, print_pin } => {
+                let mut line = format!("\\wait {}", word(table));
+                line += &option("--watermark", watermark.as_deref().map(word));
+                for commit in commit {
+                    line += &option("--commit", Some(word(commit)));
+                }
+                line += &option("--snapshot", snapshot.map(|id| id.to_string()));
+                line += &option("--tag", tag.as_deref().map(word));
+                line += &option("--poll", poll.clone());
+                if let Some(TimeLimit(Some(timeout))) = timeout {
+                    line += &format!(" --timeout {}ms", timeout.as_millis());
+                }
+                if *print_pin {
+                    line += " --print-pin";
+                }
+                line
+            }
+            Self::Lag { table, checkpoint } => {
+                format!("\\lag {}{}", word(table), option("--checkpoint", checkpoint.map(|id| id.to_string())))
+            }
         })
     }
 }

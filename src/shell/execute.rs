@@ -399,7 +399,7 @@ impl Shell {
     }
 
     /// A text to standard output.
-    fn print(&self, text: &str) -> Result<()> {
+    pub fn print(&self, text: &str) -> Result<()> {
         super::progress::clear();
         let text = if self.terminal.output { visible(text) } else { text.into() };
         let mut out = io::stdout().lock();

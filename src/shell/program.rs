@@ -96,7 +96,11 @@ fn run(args: Args, threads: &Threads) -> Result<u8> {
         return Err(Error::invalid("-c and -f go with the shell and with demo, not with test, counts and their like")
             .with_code("Usage"));
     }
-    if let Some(line) = action.as_ref().and_then(Action::line) {
+    if let Some(line) = action.as_ref().and_then(|action| action.line(common.timeout)) {
+        // a gate that is given up says why: the time of its statement is its own
+        if matches!(action, Some(Action::Wait { .. })) {
+            common.timeout = None;
+        }
         return scripted(&common, vec![Input::Own(line)], threads);
     }
     match action {

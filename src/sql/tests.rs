@@ -11,6 +11,7 @@ mod damage;
 mod decimals;
 mod deep;
 mod engine;
+mod forensics;
 mod global;
 mod guards;
 mod hints;

@@ -25,6 +25,7 @@ mod run;
 mod settings;
 mod tour;
 mod variables;
+mod wait;
 mod watch;
 
 use futures::future::LocalBoxFuture;
@@ -155,6 +156,7 @@ pub fn all() -> Vec<&'static Command> {
     all.extend(pin::COMMANDS);
     all.extend([&counts::COUNTS, &files::FILES, &explain::EXPLAIN, &assert::ASSERT]);
     all.extend(forensics::COMMANDS);
+    all.extend(wait::COMMANDS);
     all.extend(run::COMMANDS);
     all.extend([&include::INCLUDE, &watch::WATCH]);
     all.extend(variables::COMMANDS);

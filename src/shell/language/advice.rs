@@ -74,6 +74,12 @@ fn of_time_travel(code: &str) -> Option<&'static str> {
         "BadSelector" => "版本写法不对：快照写编号，标签写带引号的名字；\\? sql 列出写法",
         "UnknownClause" => "不认识表名后面的子句：\\? sql 列出时间旅行的写法；读变更用 paimon_changes 或 paimon_delta",
         "SnapshotNotFound" => "没有这个快照：用 \\ds 表名 查看保留的快照，用 \\dtag 表名 查看标签",
+        "NotCommitted" => "已证明没有落地：可以用同一提交者和标识重新提交",
+        "Superseded" => "该提交者已提交更高的标识：现在再提交会被当作已完成而过滤掉，要换新的标识",
+        "CommitUnknown" => "历史已不完整，无法断定：用 --since 给出首次提交之前的快照，或查提交方的日志，不要直接重跑",
+        "AnomaliesFound" => "历史中有错误级异常：D-1、D-4、D-7、D-18 表示提交身份已乱，先停写入，保留现场，不要清理",
+        "GateTimeout" => "等待超时：看 \\commits 里谁提交到哪里；放宽 --timeout，或减少条件",
+        "NoWatermark" => "表没有水位线：改用 ALIGN ON TIMESTAMP 或 ALIGN ON IDENTIFIER … USER …",
         "SnapshotExpired" => {
             "快照已过期，文件可能已被清理：换一个仍保留的快照，或读取持有它的标签；重要的快照请事先打标签"
         }

@@ -1,0 +1,171 @@
+//! `\wait` and `\lag`: gates on the snapshots of a table, and how far it is behind one.
+
+use arrow::array::{Array, AsArray};
+use arrow::datatypes::Int64Type;
+use futures::future::{FutureExt, LocalBoxFuture};
+
+use super::listings::literal;
+use super::{Argument, Call, Command, Task, unquoted, usage};
+use crate::error::{Error, Result};
+use crate::shell::args::duration;
+use crate::shell::execute::Show;
+use crate::shell::language::{Text, both};
+use crate::shell::names::system_table;
+use crate::shell::state::Shell;
+
+/// These.
+pub const COMMANDS: &[&Command] = &[&WAIT, &LAG];
+
+const WAIT: Command = Command {
+    names: &["wait"],
+    usage: "table [--watermark time] [--commit user:id] [--snapshot n] [--tag name] [--timeout 5m] [--poll 2s] [--pin] [--print-pin]",
+    task: Task::Pin,
+    about: both(
+        "wait until a snapshot satisfies all conditions; exit code 5 when none came in time",
+        "等到有快照满足全部条件；超时退出码 5",
+    ),
+    detail: both(
+        "\\wait dwd_pay_success --watermark '2026-04-16 10:00' --timeout 5m --pin\n\
+         \\wait dwd_pay_success --commit flink-cdc-pay:120 --print-pin\n\
+         the oldest snapshot that satisfies them is the answer, so the same gate gives the same one again;\n\
+         --print-pin prints db.t@v4711 alone, for scripts; without --timeout it waits ten minutes",
+        "\\wait dwd_pay_success --watermark '2026-04-16 10:00' --timeout 5m --pin\n\
+         \\wait dwd_pay_success --commit flink-cdc-pay:120 --print-pin\n\
+         返回满足条件的最旧快照，因此同样的条件总得到同一个快照；\n\
+         --print-pin 只输出 db.t@v4711，供脚本使用；不写 --timeout 时等十分钟",
+    ),
+    argument: Argument::Table,
+    run: wait,
+};
+
+const LAG: Command = Command {
+    names: &["lag"],
+    usage: "table [--checkpoint n]",
+    task: Task::Prove,
+    about: both(
+        "how far each user of a table has come: last commit, identifier, watermark",
+        "各提交者进展到哪里：最后提交、标识、水位线",
+    ),
+    detail: Text::NONE,
+    argument: Argument::Table,
+    run: lag,
+};
+
+/// Options of a line: names with the values behind them, and what stands alone.
+struct Options {
+    words: Vec<String>,
+    given: Vec<(String, String)>,
+    flags: Vec<String>,
+}
+
+impl Options {
+    fn read(shell: &Shell, call: &Call, valued: &[&str], alone: &[&str]) -> Result<Self> {
+        let mut options = Self { words: Vec::new(), given: Vec::new(), flags: Vec::new() };
+        let mut words = call.words(&shell.variables)?.into_iter();
+        while let Some(word) = words.next() {
+            if valued.contains(&word.as_str()) {
+                let value = words.next().ok_or_else(|| usage(format!("{word} stands without its value")))?;
+                options.given.push((word, unquoted(&value)));
+            } else if alone.contains(&word.as_str()) {
+                options.flags.push(word);
+            } else if word.starts_with("--") {
+                return Err(usage(format!("\\{} has no option {word}", call.name)));
+            } else {
+                options.words.push(word);
+            }
+        }
+        Ok(options)
+    }
+
+    fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        self.given.iter().filter(move |(given, _)| given == name).map(|(_, value)| value.as_str())
+    }
+
+    fn has(&self, flag: &str) -> bool {
+        self.flags.iter().any(|given| given == flag)
+    }
+}
+
+fn number(text: &str) -> Result<i64> {
+    text.parse().map_err(|_| usage(format!("{text:?} is no number")))
+}
+
+/// An interval of SQL from `5m`, `2s`, `500ms`.
+fn interval(text: &str) -> Result<String> {
+    let length = duration(text).map_err(usage)?;
+    Ok(format!("INTERVAL '{}' MILLISECOND", length.as_millis()))
+}
+
+fn wait(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
+    async move {
+        let valued = ["--watermark", "--commit", "--snapshot", "--tag", "--timeout", "--poll"];
+        let options = Options::read(shell, &call, &valued, &["--pin", "--print-pin"])?;
+        let [table] = options.words.as_slice() else { return Err(usage("write \\wait table --watermark '…'")) };
+        let mut conditions = Vec::new();
+        for watermark in options.all("--watermark") {
+            // a number is of milliseconds; a time is of the session's zone unless it says its own
+            conditions.push(format!("WATERMARK >= {}", literal(watermark)));
+        }
+        for commit in options.all("--commit") {
+            let (user, identifier) = commit.rsplit_once(':').ok_or_else(|| usage("--commit takes user:identifier"))?;
+            conditions.push(format!("COMMIT ({}, {})", literal(user), literal(identifier)));
+        }
+        for id in options.all("--snapshot") {
+            conditions.push(format!("SNAPSHOT >= {}", number(id)?));
+        }
+        for tag in options.all("--tag") {
+            conditions.push(format!("TAG {}", literal(tag)));
+        }
+        if conditions.is_empty() {
+            return Err(usage("for what? --watermark, --commit, --snapshot or --tag"));
+        }
+        let timeout = interval(options.all("--timeout").last().unwrap_or("10m"))?;
+        let poll = match options.all("--poll").last() {
+            Some(poll) => format!(" POLL {}", interval(poll)?),
+            None => String::new(),
+        };
+        let pin = if options.has("--pin") { " PIN" } else { "" };
+        let sql =
+            format!("WAIT FOR TABLE {table} UNTIL {} TIMEOUT {timeout}{poll}{pin}", conditions.join(" AND "));
+        if !options.has("--print-pin") {
+            return shell.statement(&sql, Show::LISTING).await;
+        }
+        let answer = shell.collect_sql(&sql, 2).await?;
+        let Some(batch) = answer.batches.iter().find(|batch| batch.num_rows() > 0) else {
+            return Err(Error::internal("a gate gave no answer"));
+        };
+        let name = batch.column_by_name("table").and_then(|array| array.as_string_opt::<i32>());
+        let id = batch.column_by_name("snapshot_id").and_then(|array| array.as_primitive_opt::<Int64Type>());
+        match (name, id) {
+            (Some(name), Some(id)) if name.len() == 1 => {
+                shell.print(&format!("{}@v{}\n", name.value(0), id.value(0)))
+            }
+            _ => Err(Error::internal("a gate gave another answer than one row")),
+        }
+    }
+    .boxed_local()
+}
+
+fn lag(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
+    async move {
+        let options = Options::read(shell, &call, &["--checkpoint"], &[])?;
+        let [table] = options.words.as_slice() else { return Err(usage("write \\lag table [--checkpoint n]")) };
+        let behind = match options.all("--checkpoint").last() {
+            // batch jobs have no checkpoints
+            Some(checkpoint) => format!(
+                ", CASE WHEN max(commit_identifier) < {} THEN {} - max(commit_identifier) END AS checkpoints_behind",
+                i64::MAX,
+                number(checkpoint)?
+            ),
+            None => String::new(),
+        };
+        let sql = format!(
+            "SELECT commit_user AS user, max(last_snapshot) AS snapshot, max(commit_identifier) AS identifier, \
+             max(last_time) AS last_commit, max(watermark_after) AS watermark_ms, count(*) AS commits{behind} \
+             FROM {} GROUP BY commit_user ORDER BY snapshot DESC",
+            system_table(table, "commits")?
+        );
+        shell.statement(&sql, Show::LISTING).await
+    }
+    .boxed_local()
+}

@@ -1,0 +1,173 @@
+//! What commits did, whether one landed, what met, and gates: through SQL.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::*;
+
+const START: i64 = 1_776_300_000_000;
+
+/// Three checkpoints, a repair, and a commit that never came to be.
+fn payments(dir: &std::path::Path) -> TableBuilder {
+    let spec = TableSpec::new(&[("id", "INT NOT NULL"), ("v", "INT")]).primary_key(&["id"]).option("bucket", "1");
+    let mut table = TableBuilder::create(dir, "pay", "t", &spec).unwrap();
+    for checkpoint in 1..=3 {
+        let given = [json!({"id": checkpoint, "v": checkpoint})];
+        let commit = table.commit().file(FileSpec::rows(&given)).user("cdc").identifier(checkpoint);
+        commit.watermark(START + checkpoint * 1_000).time_millis(START + checkpoint * 60_000).publish().unwrap();
+    }
+    let given = [json!({"id": 1, "v": 100, "_SEQUENCE_NUMBER": 0})];
+    table.commit().file(FileSpec::rows(&given)).user("repair").identifier(i64::MAX).publish().unwrap();
+    let mut aside = TableBuilder::open(dir, "pay", "t").unwrap();
+    let given = [json!({"id": 9, "v": 9})];
+    aside.commit().file(FileSpec::rows(&given)).user("lost").prepare().unwrap();
+    table
+}
+
+#[tokio::test]
+async fn commits_and_their_files_are_tables() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut table = payments(dir.path());
+    let whole = table.commit().remove_all().kind(CommitKind::Overwrite).user("repair").identifier(i64::MAX);
+    whole.publish().unwrap();
+    let session = session_of(&dir).await;
+    let commits = "SELECT commit_user, commit_identifier, first_snapshot, last_snapshot, rows_added, rows_deleted, \
+                   overwrite_snapshots FROM t$commits ORDER BY 3";
+    assert_eq!(
+        rows(&session, commits).await,
+        [
+            "cdc,1,1,1,1,0,NULL",
+            "cdc,2,2,2,1,0,NULL",
+            "cdc,3,3,3,1,0,NULL",
+            "repair,9223372036854775807,4,5,1,4,5"
+        ]
+    );
+    let files = "SELECT snapshot_id, list, change, level, record_count, min_key FROM t$commit_files \
+                 WHERE commit_user = 'cdc' ORDER BY 1";
+    assert_eq!(
+        rows(&session, files).await,
+        ["1,delta,ADD,0,1,[1]", "2,delta,ADD,0,1,[2]", "3,delta,ADD,0,1,[3]"]
+    );
+    let rate = "SELECT sum(commits), sum(empty_commits) FROM t$commit_rate";
+    assert_eq!(rows(&session, rate).await, ["4,0"]);
+    let rate = "SELECT count(*) FROM paimon_commit_rate('t', window => INTERVAL '1' DAY)";
+    assert_eq!(rows(&session, rate).await, ["2"]);
+    // a pin marks, and hides nothing
+    rows(&session, "PIN TABLE t AT (VERSION => 2)").await;
+    let pinned = "SELECT first_snapshot FROM t$commits WHERE pinned";
+    assert_eq!(rows(&session, pinned).await, ["2"]);
+    assert_eq!(rows(&session, "SELECT count(*) FROM t$commits").await, ["4"]);
+}
+
+#[tokio::test]
+async fn lookups_anomalies_conflicts_and_stray_files_are_functions() {
+    let dir = tempfile::tempdir().unwrap();
+    let _table = payments(dir.path());
+    let session = session_of(&dir).await;
+    for (call, status) in [
+        ("'t', 'cdc', 2", "COMMITTED,2"),
+        ("'pay.t', 'cdc', 4", "NOT_COMMITTED,NULL"),
+        ("'t', 'cdc', 0", "SUPERSEDED,3"),
+        ("'t', 'repair', 'batch'", "COMMITTED,4"),
+        ("table => 't', user => 'nobody', identifier => 1", "NOT_COMMITTED,NULL"),
+    ] {
+        let sql = format!("SELECT status, snapshots FROM paimon_lookup_commit({call})");
+        assert_eq!(rows(&session, &sql).await, [status], "{call}");
+    }
+    let found = "SELECT detector, snapshots, severity FROM paimon_anomalies('t')";
+    assert_eq!(rows(&session, found).await, ["D-18,NULL,error", "D-9,3, 4,error"]);
+    let stray = "SELECT kind, class, count(*) FROM t$unreferenced_files GROUP BY 1, 2 ORDER BY 1";
+    assert_eq!(
+        rows(&session, stray).await,
+        ["data,failed attempt,1", "manifest list,failed attempt,2", "manifest,failed attempt,1"]
+    );
+    for (sql, code) in [
+        ("SELECT * FROM paimon_lookup_commit('t', 'cdc')", "BadArgument"),
+        ("SELECT * FROM paimon_lookup_commit('t', user => 'cdc', identifier => 'x')", "BadArgument"),
+        ("SELECT * FROM paimon_lookup_commit('nope', 'cdc', 1)", "TableNotFound"),
+        ("SELECT * FROM paimon_conflicts('t', snapshot => 99)", "SnapshotNotFound"),
+        ("SELECT * FROM paimon_commit_rate('t', window => INTERVAL '1' MONTH)", "BadArgument"),
+        ("SELECT * FROM paimon_anomalies('t@v2')", "BadArgument"),
+    ] {
+        assert_eq!(super::code(&session, sql).await, code, "{sql}");
+    }
+}
+
+#[tokio::test]
+async fn gates_open_at_the_oldest_snapshot_and_pin_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut table = payments(dir.path());
+    let session = session_of(&dir).await;
+    let wait = |until: &str| {
+        format!("WAIT FOR TABLE t UNTIL {until} TIMEOUT INTERVAL '100' MILLISECOND POLL INTERVAL '10' MILLISECOND PIN")
+    };
+    for (until, snapshot) in [
+        (format!("WATERMARK >= {}", START + 1_500), 2),
+        ("COMMIT ('cdc', 3)".to_string(), 3),
+        ("SNAPSHOT >= 2 AND COMMIT ('repair', 'batch')".to_string(), 4),
+        ("QUERY (SELECT max(id) >= 2 FROM t)".to_string(), 2),
+        (format!("WATERMARK >= {} AND QUERY (SELECT count(*) = 3 FROM t)", START + 1_000), 3),
+    ] {
+        let sql = wait(&until);
+        let opened = session.run_one(&sql).await.unwrap_or_else(|error| panic!("{sql}: {error}"));
+        drop(opened);
+        let pinned = rows(&session, "SELECT snapshot_id FROM t$snapshots WHERE pinned").await;
+        assert_eq!(pinned, [snapshot.to_string()], "{until}");
+        rows(&session, "UNPIN ALL").await;
+    }
+    for until in ["SNAPSHOT >= 5", "TAG 'eod'", "COMMIT ('cdc', 4)", "QUERY (SELECT count(*) > 100 FROM t)"] {
+        let error = session.run_one(&wait(until)).await.unwrap_err();
+        assert_eq!(error.code(), "GateTimeout", "{until}");
+        assert!(error.message().contains("the newest snapshot is 4"), "{error}");
+    }
+    assert_eq!(super::code(&session, &wait("QUERY (SELECT id FROM t)")).await, "BadCondition");
+    // what comes while it waits opens it
+    let waiting = async {
+        let sql = "WAIT FOR TABLE t UNTIL COMMIT ('cdc', 4) TIMEOUT INTERVAL '20' SECOND POLL INTERVAL '20' MILLISECOND";
+        rows(&session, &format!("{sql} PIN LATEST")).await
+    };
+    let coming = async {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let given = [json!({"id": 4, "v": 4})];
+        table.commit().file(FileSpec::rows(&given)).user("cdc").identifier(4).publish().unwrap();
+    };
+    let (opened, ()) = tokio::join!(waiting, coming);
+    assert!(opened[0].starts_with("pay.t,true,"), "{opened:?}");
+    assert_eq!(rows(&session, "SELECT count(*) FROM t").await, ["4"]);
+}
+
+#[tokio::test]
+async fn tables_are_aligned_by_watermark_and_by_checkpoint() {
+    let dir = tempfile::tempdir().unwrap();
+    let _table = payments(dir.path());
+    let spec = TableSpec::new(&[("id", "INT NOT NULL")]).primary_key(&["id"]).option("bucket", "1");
+    let mut orders = TableBuilder::create(dir.path(), "pay", "orders", &spec).unwrap();
+    for checkpoint in [1, 3] {
+        let commit = orders.commit().file(FileSpec::rows(&[json!({"id": checkpoint})])).user("cdc");
+        let commit = commit.identifier(checkpoint).watermark(START + checkpoint * 900);
+        commit.time_millis(START + checkpoint * 60_000).publish().unwrap();
+    }
+    let session = session_of(&dir).await;
+    for (align, states) in [
+        ("ALIGN".to_string(), ["2", "3"]),
+        (format!("ALIGN ON WATERMARK {}", START + 1_000), ["2", "1"]),
+        ("ALIGN ON IDENTIFIER 2 USER 'cdc'".to_string(), ["1", "2"]),
+        ("ALIGN ON IDENTIFIER 3 USER 'cdc'".to_string(), ["2", "3"]),
+        (format!("ALIGN ON TIMESTAMP to_timestamp_millis({})", START + 120_000), ["1", "2"]),
+    ] {
+        rows(&session, &format!("PIN TABLES orders, t {align}")).await;
+        let pinned = "SELECT 'orders', snapshot_id FROM orders$snapshots WHERE pinned UNION ALL \
+                      SELECT 't', snapshot_id FROM t$snapshots WHERE pinned ORDER BY 1";
+        let found: Vec<String> =
+            rows(&session, pinned).await.iter().filter_map(|row| Some(row.split_once(',')?.1.to_string())).collect();
+        assert_eq!(found, states, "{align}");
+    }
+    for (align, code) in [
+        ("ALIGN ON IDENTIFIER 3 USER 'nobody'", "CommitNotFound"),
+        ("ALIGN ON IDENTIFIER 'x' USER 'cdc'", "BadArgument"),
+        ("ALIGN ON TIMESTAMP '1990-01-01'", "TimestampTooEarly"),
+    ] {
+        assert_eq!(super::code(&session, &format!("PIN TABLES orders, t {align}")).await, code, "{align}");
+    }
+}
