@@ -106,6 +106,7 @@ mod tests;
 pub use crate::query::Work;
 pub use crate::recon::accounting::{Accounting, AccountingRow};
 pub use crate::recon::retention::{Hold, Reason};
+pub use crate::recon::source;
 pub use crate::scan::{Rule, ScanProgress};
 pub use crate::spec::{BATCH, CommitIdentifier, END_OF_INPUT};
 pub use crate::storage::RequestCounts;

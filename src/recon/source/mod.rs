@@ -1,23 +1,109 @@
 //! Databases that a table is compared with: one consistent read of one of them.
 //!
 //! A source is opened, which fixes what it shows (a transaction with a snapshot of its own), and says where that lies in
-//! the database's own history. All reads of an opened source show that one state.
+//! the database's own history. All reads of an opened source show that one state; when its connection ends, so does the
+//! state, and nothing is read again behind the caller's back.
+//!
+//! `address.rs` where it is · `secrets.rs` passwords kept elsewhere · `tls.rs` · `manners.rs` how politely it is read ·
+//! `cells.rs` values to batches · `bounds.rs` conditions on keys · `feed.rs` a read as a stream · `faults.rs` what went
+//! wrong · `mysql/`, `postgres/` the databases.
+
+// what only the drivers use is there without them too
+#![cfg_attr(not(all(feature = "mysql", feature = "postgres")), allow(dead_code, unused_imports))]
+
+mod address;
+mod bounds;
+mod cells;
+mod faults;
+mod feed;
+mod manners;
+#[cfg(feature = "mysql")]
+mod mysql;
+#[cfg(feature = "postgres")]
+mod postgres;
+mod secrets;
+mod tls;
 
 use std::fmt;
+use std::sync::Arc;
 
 use arrow::datatypes::DataType;
 use async_trait::async_trait;
 use datafusion::common::ScalarValue;
 use datafusion::execution::SendableRecordBatchStream;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
+
+pub use address::{Address, Database};
+pub use cells::{Unreadable, unreadable_of};
+pub use manners::Manners;
+
+/// Opens a database for one comparison: one connection, read only, at one consistent state.
+///
+/// `what` is a table, `schema.table` or `database.table`, with the database's quotes where it needs them, or a query
+/// (`SELECT …`, `WITH …`); empty: the table that the address names. How politely it is read may stand in the address:
+/// `mysql://reader@db.host/shop?chunk_rows=2000&pause=50ms`.
+///
+/// # Errors
+/// An address that is none, a server that does not answer or refuses, a table that is not there or may not be read.
+pub async fn open(url: &str, what: &str) -> Result<Arc<dyn Source>> {
+    open_politely(url, what, &Manners::default()).await
+}
+
+/// The same with manners of the caller's; what the address says goes before them.
+///
+/// # Errors
+/// As [`open`].
+pub async fn open_politely(url: &str, what: &str, manners: &Manners) -> Result<Arc<dyn Source>> {
+    let address = Address::parse(url)?;
+    let manners = address.manners(manners);
+    let what = match (what.trim(), &address.table) {
+        ("", Some(table)) => table.clone(),
+        ("", None) => {
+            return Err(Error::invalid("no table of the source is named")
+                .with_code("SourceAddress")
+                .with_context("source", address.name())
+                .with_hint("name a table or a SELECT, or put ?table=NAME behind the address"));
+        }
+        (what, _) => what.trim_end_matches(';').trim_end().to_string(),
+    };
+    match address.database_kind {
+        #[cfg(feature = "mysql")]
+        Database::MySql => mysql::open(&address, &what, manners).await,
+        #[cfg(feature = "postgres")]
+        Database::Postgres => postgres::open(&address, &what, manners).await,
+        #[cfg(not(all(feature = "mysql", feature = "postgres")))]
+        other => {
+            let _ = (what, manners);
+            let (name, feature) = match other {
+                Database::MySql => ("MySQL", "mysql"),
+                Database::Postgres => ("PostgreSQL", "postgres"),
+            };
+            Err(Error::unsupported(format!("this build reads no {name}"))
+                .with_code("SourceAddress")
+                .with_hint(format!("build it with the feature {feature}")))
+        }
+    }
+}
+
+/// Whether what is to be read is a query, not the name of a table.
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+fn is_query(what: &str) -> bool {
+    let what = what.trim_start();
+    let word: String = what.chars().take_while(char::is_ascii_alphabetic).collect();
+    let after = what.get(word.len()..).unwrap_or_default();
+    let ends = after.starts_with(|c: char| c.is_whitespace() || "('`\"*/".contains(c));
+    what.starts_with('(') || ends && ["select", "with", "values", "table"].contains(&word.to_lowercase().as_str())
+}
 
 /// A column of a source.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SourceColumn {
     /// Its name.
     pub name: String,
-    /// The Arrow type its values are read as: wide enough for every value that the database holds.
+    /// The Arrow type its values are read as, with the precision that is declared. Values that it does not hold (zero
+    /// dates, infinity, times beyond a day) are unreadable: see [`SourceRead::unreadable`]. What Arrow has no exact
+    /// type for is the database's own text: `numeric` without a precision, arrays, intervals, JSON.
     pub data_type: DataType,
     /// The type as the database declares it: `bigint unsigned`, `enum('PAID','FAILED')`.
     pub declared: String,
@@ -51,6 +137,8 @@ pub struct SourcePosition {
     pub zone: String,
     /// How far a replica lags behind, where that is known.
     pub lag_millis: Option<i64>,
+    /// What keeps the state from being one state, or its position from being known, for people.
+    pub caveats: Vec<String>,
 }
 
 impl fmt::Display for SourcePosition {
@@ -64,16 +152,20 @@ impl fmt::Display for SourcePosition {
 pub struct SourceRead {
     /// Columns, by name, in the order wanted.
     pub columns: Vec<String>,
-    /// Key columns to read in ascending order of; none: in any order.
+    /// Key columns to read in ascending order of; none: in any order. Texts go byte by byte. NULLs are where the
+    /// database has them: first in MySQL, last in PostgreSQL.
     pub ordered_by: Vec<String>,
     /// Only keys beyond this one, in the order above.
     pub after: Option<Vec<ScalarValue>>,
     /// Only keys up to this one and with it.
     pub upto: Option<Vec<ScalarValue>>,
-    /// Only these keys, a list of few; empty: all.
+    /// Only these keys, a list of few; empty: all. Values of the columns above, or else of the source's key.
     pub keys: Vec<Vec<ScalarValue>>,
     /// A condition in the database's own SQL.
     pub condition: Option<String>,
+    /// Whether a value that its column's type does not hold is NULL and told, with its text, in one more column behind
+    /// those asked for ([`unreadable_of`] reads it); else it ends the read with an error.
+    pub unreadable: bool,
 }
 
 /// What a source did so far.
@@ -103,7 +195,8 @@ pub trait Source: Send + Sync + fmt::Debug {
     /// How many rows the database believes it holds: an estimate, never counted for this.
     async fn estimated_rows(&self) -> Result<Option<u64>>;
 
-    /// Whether rows come in that order by an index: without, the database would sort all of them.
+    /// Whether rows come in that order by an index: without, the database would sort all of them. Asks the database for
+    /// its plan.
     async fn is_indexed(&self, ordered_by: &[String]) -> Result<bool>;
 
     /// Rows, as a stream of batches whose columns are those asked for. Rows are fetched in chunks as the stream is
@@ -111,8 +204,28 @@ pub trait Source: Send + Sync + fmt::Debug {
     ///
     /// # Errors
     /// In the stream too: a connection that was lost, a statement that took too long, a value that is none of its type.
+    /// While MySQL streams what has no key to be read by in chunks, other reads of the source are refused.
     async fn read(&self, read: SourceRead) -> Result<SendableRecordBatchStream>;
 
     /// What was done so far.
     fn work(&self) -> SourceWork;
+}
+
+#[cfg(test)]
+mod tests {
+    #[cfg(any(feature = "mysql", feature = "postgres"))]
+    #[test]
+    fn queries_are_told_from_tables() {
+        let queries = ["select 1", "SELECT\n*", "(select 1)", " with a as (select 1) select 1", "select(1)"];
+        let tables = ["t", "selected", "shop.select_log", "`select`.t", "\"with\"", "table_a", "select"];
+        assert!(queries.iter().all(|what| super::is_query(what)));
+        assert!(tables.iter().all(|what| !super::is_query(what)));
+    }
+
+    #[tokio::test]
+    async fn an_address_without_a_table_says_how_to_name_one() {
+        let error = super::open("mysql://u:geheim@h/d", "").await.expect_err("nothing is named");
+        assert!(error.hint().is_some_and(|hint| hint.contains("?table=")), "{error:?}");
+        assert!(!format!("{error:?}").contains("geheim"));
+    }
 }

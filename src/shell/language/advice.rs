@@ -11,6 +11,7 @@ pub fn advice(error: &Error) -> &'static str {
         .or_else(|| of_table(code))
         .or_else(|| of_storage(code))
         .or_else(|| of_data(code))
+        .or_else(|| of_source(code))
         .or_else(|| of_program(code))
         .unwrap_or_else(|| of_kind(error.kind()))
 }
@@ -211,6 +212,31 @@ fn of_data(code: &str) -> Option<&'static str> {
     })
 }
 
+/// Databases that a table is compared with.
+fn of_source(code: &str) -> Option<&'static str> {
+    Some(match code {
+        "SourceAddress" => {
+            "源库地址不对：写成 mysql://用户@主机:端口/库 或 postgres://用户@主机:端口/库，选项写在 ? 后面"
+        }
+        "SourceUnavailable" => "连不上源库：检查主机、端口、网络和 TLS 设置（sslmode=）",
+        "SourceLost" => "与源库的连接断了，读到的一致状态也随之失效：从头再比；新的读取是另一个状态",
+        "SourceDenied" => "源库拒绝：检查用户名和密码；只需要 SELECT 权限",
+        "SourceTimeout" => {
+            "源库的语句超时、等锁超时或被终止：用 statement_timeout=、lock_timeout= 放宽，或用 chunk_rows= 减小每批行数"
+        }
+        "SourceStatement" => "源库不接受这条语句：查询和条件要用源库自己的 SQL 写",
+        "SourceTableNotFound" => "源库里没有这个表，或该用户无权看到：检查库名、表名和大小写",
+        "SourceColumnNotFound" => "源库的表里没有这一列：检查列名和大小写",
+        "SourceKeyOrder" => "源库的排序规则不按字节：不要要求源库排序，改为无序比较",
+        "SourceKeyValue" => "键值放不进源库的列类型：按源库列的类型给出键",
+        "SourceValue" => {
+            "源库的值超出了列类型能表示的范围（如 0000-00-00、infinity）：在源库的查询里 CAST 成文本，或排除该行"
+        }
+        "SourceBusy" => "这个源正被另一个读取整体流式读出：先结束它；有主键的表按批读取，不会互相占用",
+        _ => return None,
+    })
+}
+
 /// What is asked of the program itself.
 fn of_program(code: &str) -> Option<&'static str> {
     Some(match code {
@@ -297,7 +323,7 @@ mod tests {
         for known in ["TableNotFound", "BucketNotFound", "SnapshotExpired", "Plan", "Incomplete", "BrokenPipe"] {
             assert!(codes.contains_key(known), "the search no longer finds {known}");
         }
-        let parts = [of_statement, of_time_travel, of_table, of_storage, of_data, of_program];
+        let parts = [of_statement, of_time_travel, of_table, of_storage, of_data, of_source, of_program];
         let without: Vec<_> = codes
             .iter()
             .filter(|(code, _)| !kinds.contains(&code.as_str()))
