@@ -19,6 +19,8 @@ mod random;
 mod resume;
 mod s3;
 mod shell;
+#[cfg(all(feature = "mysql", feature = "postgres"))]
+mod sources;
 mod suites;
 mod torn;
 
@@ -37,6 +39,8 @@ fn main() -> ExitCode {
     java_reads::register(&mut tests);
     differential::register(&mut tests);
     s3::register(&mut tests);
+    #[cfg(all(feature = "mysql", feature = "postgres"))]
+    sources::register(&mut tests);
     field::register(&mut tests);
     harness::run(tests)
 }
