@@ -135,9 +135,13 @@ pub async fn conflicts(history: &History, around: Around, zone: &SessionZone) ->
     }
     let changes: Vec<Vec<FileChange>> =
         history.all_changes(&history.commits).await.into_iter().map(Result::unwrap_or_default).collect();
-    let clock = CreationClock::of(history.commits.iter().zip(&changes).map(|(recorded, changes)| {
-        (recorded.snapshot.as_ref(), changes.as_slice())
-    }));
+    let clock = CreationClock::of(
+        history
+            .commits
+            .iter()
+            .zip(&changes)
+            .map(|(recorded, changes)| (recorded.snapshot.as_ref(), changes.as_slice())),
+    );
     let attempts = attempts(&history.commits, history.is_whole());
     let ordered = {
         let options = &history.pin.options;
@@ -172,7 +176,9 @@ pub async fn conflicts(history: &History, around: Around, zone: &SessionZone) ->
             let relation = match (snapshot.commit_kind, takes_files) {
                 (CommitKind::Overwrite, true) => Relation::Overwrote,
                 // that is what a compaction is for: among all pairs it is told only where both were at work
-                (CommitKind::Compact, true) if during || matches!(around, Around::Snapshot(_)) => Relation::CompactedAway,
+                (CommitKind::Compact, true) if during || matches!(around, Around::Snapshot(_)) => {
+                    Relation::CompactedAway
+                }
                 (CommitKind::Compact, true) => continue,
                 _ if raced => Relation::LostRace,
                 _ if during => Relation::OverlappingWindow,
@@ -254,12 +260,7 @@ fn touched(changes: &[FileChange], common: &BTreeSet<UnitKey<'_>>) -> Touched {
 }
 
 /// What the first attempt of a commit stood on.
-fn first_base(
-    commits: &[&Recorded],
-    at: usize,
-    start: Option<i64>,
-    attempts: Option<u64>,
-) -> (SnapshotId, Confidence) {
+fn first_base(commits: &[&Recorded], at: usize, start: Option<i64>, attempts: Option<u64>) -> (SnapshotId, Confidence) {
     let id = commits.get(at).map_or(0, |commit| commit.id().0);
     let last = SnapshotId(id.saturating_sub(1));
     if attempts == Some(1) {

@@ -180,9 +180,9 @@ impl Gate {
         if came.is_empty() {
             text.push_str("; no commit came while waiting: an idle source moves no watermark");
         } else if waits_for_watermark {
-            let before = self.first_newest.and_then(|first| {
-                self.seen.iter().rev().filter(|one| one.id <= first).find_map(|one| one.watermark)
-            });
+            let before = self
+                .first_newest
+                .and_then(|first| self.seen.iter().rev().filter(|one| one.id <= first).find_map(|one| one.watermark));
             if self.watermark == before {
                 text.push_str(&format!("; {} commits came, none moved the watermark", came.len()));
             } else {

@@ -7,7 +7,6 @@
 //! | NOT_COMMITTED | none is, and everything is kept since before it could have been made |
 //! | UNKNOWN | none is, and what is not kept may have been it |
 
-
 use super::history::{History, Recorded};
 use crate::snapshot::SessionZone;
 use crate::spec::{BATCH, CommitIdentifier, SnapshotId};
@@ -100,7 +99,9 @@ pub fn lookup(
     if let Some(last) = found.last() {
         let when = zone.show(last.snapshot.time_millis);
         let reason = match identifier {
-            BATCH => format!("user '{user}' committed as a batch job, last at {when}: batch commits of one user are told apart by nothing"),
+            BATCH => format!(
+                "user '{user}' committed as a batch job, last at {when}: batch commits of one user are told apart by nothing"
+            ),
             _ => format!("committed at {when}"),
         };
         let confidence = if identifier == BATCH && found.len() > 1 { Confidence::Inferred } else { Confidence::Exact };
@@ -128,14 +129,16 @@ pub fn lookup(
         return not(Confidence::Exact, "the table has no snapshot".to_string());
     }
     if history.is_whole() {
-        return not(Confidence::Exact, "every snapshot since the first is kept, and none is of that commit".to_string());
+        return not(
+            Confidence::Exact,
+            "every snapshot since the first is kept, and none is of that commit".to_string(),
+        );
     }
     if let Some(since) = since {
         return match history.earliest().map(|first| first.id()) {
-            Some(first) if first.0 <= since.0.saturating_add(1) => not(
-                Confidence::Exact,
-                format!("every snapshot since {since} is kept, and none is of that commit"),
-            ),
+            Some(first) if first.0 <= since.0.saturating_add(1) => {
+                not(Confidence::Exact, format!("every snapshot since {since} is kept, and none is of that commit"))
+            }
             _ => answer(
                 CommitStatus::Unknown,
                 &[],

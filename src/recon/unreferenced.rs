@@ -234,7 +234,9 @@ pub async fn unreferenced(history: &History) -> Result<Unreferenced> {
     let mut found = Unreferenced { unread: std::mem::take(&mut used.unread), ..Unreferenced::default() };
     let lists: Vec<&FileEntry> = metadata
         .iter()
-        .filter(|file| FileRole::of_metadata(&file.name) == FileRole::ManifestList && !used.metadata.contains(&file.name))
+        .filter(|file| {
+            FileRole::of_metadata(&file.name) == FileRole::ManifestList && !used.metadata.contains(&file.name)
+        })
         .collect();
     let mut named: HashSet<String> = HashSet::new();
     for file in lists {
@@ -262,22 +264,25 @@ pub async fn unreferenced(history: &History) -> Result<Unreferenced> {
             otherwise
         }
     };
-    for (files, role) in [
-        (metadata, None),
-        (statistics, Some(FileRole::Statistics)),
-        (index, Some(FileRole::Index)),
-    ] {
-        for file in files.into_iter().filter(|file| !used.metadata.contains(&file.name) && !used.data.contains(&file.name)) {
+    for (files, role) in [(metadata, None), (statistics, Some(FileRole::Statistics)), (index, Some(FileRole::Index))] {
+        for file in
+            files.into_iter().filter(|file| !used.metadata.contains(&file.name) && !used.data.contains(&file.name))
+        {
             let role = role.unwrap_or_else(|| FileRole::of_metadata(&file.name));
             let class = class(&file, StrayClass::FailedAttempt);
             found.files.push(StrayFile { class, role, unit: String::new(), user: None, file });
         }
     }
     for (unit, file) in data.into_iter().filter(|(_, file)| !used.data.contains(&file.name)) {
-        let otherwise =
-            if named.contains(&file.name) { StrayClass::FailedAttempt } else { StrayClass::NeverCommitted };
+        let otherwise = if named.contains(&file.name) { StrayClass::FailedAttempt } else { StrayClass::NeverCommitted };
         let class = class(&file, otherwise);
-        found.files.push(StrayFile { class, role: FileRole::of_data(&file.name), user: user_of(&file.name), unit, file });
+        found.files.push(StrayFile {
+            class,
+            role: FileRole::of_data(&file.name),
+            user: user_of(&file.name),
+            unit,
+            file,
+        });
     }
     found.files.sort_by(|a, b| a.file.location.cmp(&b.file.location));
     Ok(found)

@@ -221,7 +221,8 @@ pub enum Action {
 impl Action {
     /// The command of the shell that it is a twin of. `timeout`: what `--timeout` says.
     pub fn line(&self, timeout: Option<TimeLimit>) -> Option<String> {
-        let option = |name: &str, value: Option<String>| value.map(|value| format!(" {name} {value}")).unwrap_or_default();
+        let option =
+            |name: &str, value: Option<String>| value.map(|value| format!(" {name} {value}")).unwrap_or_default();
         Some(match self {
             Self::Demo { .. } | Self::Test(_) => return None,
             Self::Counts { table, condition } => format!("\\counts {table} {}", condition.join(" ")),

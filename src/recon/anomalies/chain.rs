@@ -34,7 +34,8 @@ async fn gaps(material: &Material<'_>, found: &mut Vec<Finding>) -> Result<()> {
     // what lies below the hint is being expired
     let earliest = material.history.table().earliest_snapshot_id().await?.map_or(1, |id| id.0);
     let unread = |id: i64| material.history.unread.iter().any(|unread| unread.snapshot == Some(SnapshotId(id)));
-    let ids: Vec<i64> = material.history.snapshots().map(|snapshot| snapshot.id.0).filter(|id| *id >= earliest).collect();
+    let ids: Vec<i64> =
+        material.history.snapshots().map(|snapshot| snapshot.id.0).filter(|id| *id >= earliest).collect();
     for pair in ids.windows(2) {
         let [one, next] = pair else { continue };
         let missing: Vec<i64> = (one + 1..*next).filter(|id| !unread(*id)).take(1_000).collect();
@@ -84,7 +85,8 @@ async fn counts(material: &Material<'_>, found: &mut Vec<Finding>) -> Result<()>
         if let (Some(told), Ok(changes)) = (snapshot.delta_record_count, &commit.changes)
             && rows_of(changes) != told
         {
-            let evidence = format!("snapshot {} tells {told} new rows, its files have {}", snapshot.id, rows_of(changes));
+            let evidence =
+                format!("snapshot {} tells {told} new rows, its files have {}", snapshot.id, rows_of(changes));
             finding(evidence, &[snapshot.id], &snapshot.commit_user);
         }
     }
@@ -94,10 +96,7 @@ async fn counts(material: &Material<'_>, found: &mut Vec<Finding>) -> Result<()>
             (one.total_record_count, next.total_record_count, next.delta_record_count)
             && before.checked_add(delta) != Some(total)
         {
-            let evidence = format!(
-                "snapshot {} has {before} rows, {} adds {delta} and has {total}",
-                one.id, next.id
-            );
+            let evidence = format!("snapshot {} has {before} rows, {} adds {delta} and has {total}", one.id, next.id);
             finding(evidence, &[one.id, next.id], &next.commit_user);
         }
     }
@@ -200,7 +199,8 @@ fn watermarks(material: &Material<'_>, found: &mut Vec<Finding>) {
 async fn lost_snapshots(material: &Material<'_>, found: &mut Vec<Finding>) -> Result<()> {
     for (one, next) in material.neighbours() {
         let (Some(Ok((base_before, delta_before))), Some(Ok((base, _)))) = (&one.lists, &next.lists) else { continue };
-        let before: HashSet<&str> = base_before.iter().chain(delta_before).map(|meta| meta.file_name.as_str()).collect();
+        let before: HashSet<&str> =
+            base_before.iter().chain(delta_before).map(|meta| meta.file_name.as_str()).collect();
         let now: HashSet<&str> = base.iter().map(|meta| meta.file_name.as_str()).collect();
         if before == now {
             continue;

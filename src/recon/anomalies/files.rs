@@ -130,11 +130,7 @@ fn added<'a>(commit: &'a Commit<'_>) -> impl Iterator<Item = &'a Arc<ManifestEnt
 }
 
 /// D-17
-fn lost_under_overwrite(
-    material: &Material<'_>,
-    clock: &CreationClock,
-    found: &mut Vec<Finding>,
-) -> Result<()> {
+fn lost_under_overwrite(material: &Material<'_>, clock: &CreationClock, found: &mut Vec<Finding>) -> Result<()> {
     // who added each file, last
     let mut adders: HashMap<(&str, i32, &BinaryRow), &Arc<Snapshot>> = HashMap::new();
     for commit in &material.commits {

@@ -201,8 +201,7 @@ fn crash_between(user: &str, commits: &[&Commit<'_>], found: &mut Vec<Finding>) 
     for trio in runs.windows(3) {
         let [before, run, after] = trio else { continue };
         // where every commit has an object of its own, another one tells nothing
-        let restarted =
-            run.instance.is_some() && run.instance == before.instance && run.instance != after.instance;
+        let restarted = run.instance.is_some() && run.instance == before.instance && run.instance != after.instance;
         if let (Some(append), None, Some(_), Some(_)) = (run.append, run.compact, before.compact, after.compact)
             && restarted
         {

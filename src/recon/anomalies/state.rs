@@ -81,7 +81,8 @@ async fn missing_files(
         if let Some(name) = missing.first() {
             let error = Error::corrupt(format!("{} data files are not there, such as {name}", missing.len()))
                 .with_context("file", folder);
-            found.push(damaged(format!("snapshot {latest}"), &error, Some(latest)).in_unit(material.texts.unit(first)?));
+            found
+                .push(damaged(format!("snapshot {latest}"), &error, Some(latest)).in_unit(material.texts.unit(first)?));
         }
     }
     Ok(())

@@ -478,7 +478,10 @@ async fn d18_a_snapshot_that_was_overwritten() {
         serde_json::from_slice(&fs::read(bed.table.root().join("snapshot/snapshot-1")).unwrap()).unwrap();
     bed.patch(3, |third| third["baseManifestList"] = document["deltaManifestList"].clone());
     let found = bed.found().await;
-    assert!(found.iter().any(|f| f.detector == "D-18" && f.confidence == Confidence::Exact && ids(f) == [2, 3]), "{found:#?}");
+    assert!(
+        found.iter().any(|f| f.detector == "D-18" && f.confidence == Confidence::Exact && ids(f) == [2, 3]),
+        "{found:#?}"
+    );
     // an attempt that lost a race and came again: its data files are in a later snapshot
     let mut raced = Bed::new(&[]);
     raced.commit("a", 1, 0..5);

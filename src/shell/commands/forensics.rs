@@ -246,7 +246,9 @@ fn check(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
         Err(Error::corrupt(format!("{errors} of {} findings are errors", severities.len()))
             .with_code("AnomaliesFound")
             .with_context("table", table)
-            .with_hint("where a commit's identity is broken (D-1, D-4, D-7, D-18) stop the writers and clean nothing up"))
+            .with_hint(
+                "where a commit's identity is broken (D-1, D-4, D-7, D-18) stop the writers and clean nothing up",
+            ))
     }
     .boxed_local()
 }

@@ -125,8 +125,7 @@ fn wait(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
             None => String::new(),
         };
         let pin = if options.has("--pin") { " PIN" } else { "" };
-        let sql =
-            format!("WAIT FOR TABLE {table} UNTIL {} TIMEOUT {timeout}{poll}{pin}", conditions.join(" AND "));
+        let sql = format!("WAIT FOR TABLE {table} UNTIL {} TIMEOUT {timeout}{poll}{pin}", conditions.join(" AND "));
         if !options.has("--print-pin") {
             return shell.statement(&sql, Show::LISTING).await;
         }
@@ -137,9 +136,7 @@ fn wait(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
         let name = batch.column_by_name("table").and_then(|array| array.as_string_opt::<i32>());
         let id = batch.column_by_name("snapshot_id").and_then(|array| array.as_primitive_opt::<Int64Type>());
         match (name, id) {
-            (Some(name), Some(id)) if name.len() == 1 => {
-                shell.print(&format!("{}@v{}\n", name.value(0), id.value(0)))
-            }
+            (Some(name), Some(id)) if name.len() == 1 => shell.print(&format!("{}@v{}\n", name.value(0), id.value(0))),
             _ => Err(Error::internal("a gate gave another answer than one row")),
         }
     }

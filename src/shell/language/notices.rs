@@ -108,7 +108,9 @@ fn chinese(kind: &NoticeKind) -> String {
             "{table}：水位线由 {} 共同推进：最快的会掩盖其他的，不能证明它们到位；请同时等待它们的提交",
             users.join("、")
         ),
-        NoticeKind::PartsUnread { table, parts } => format!("{table}：这些读不了，它们的内容不在结果里：{}", parts.join("、")),
+        NoticeKind::PartsUnread { table, parts } => {
+            format!("{table}：这些读不了，它们的内容不在结果里：{}", parts.join("、"))
+        }
         NoticeKind::Unreadable { table, what, names, folder } => {
             let files: Vec<String> = names.iter().map(|name| format!("{folder}/{what}-{name}")).collect();
             let (names, files) = (names.join("', '"), files.join("、"));

@@ -105,7 +105,12 @@ async fn newest_up_to(table: &Table, user: &str, number: i64) -> Result<Arc<Snap
     best.cloned().ok_or_else(|| {
         let known = of_user.last().map_or_else(
             || format!("no snapshot of user '{user}' is kept"),
-            |last| format!("the snapshots of user '{user}' that are kept end at {}", CommitIdentifier(last.commit_identifier)),
+            |last| {
+                format!(
+                    "the snapshots of user '{user}' that are kept end at {}",
+                    CommitIdentifier(last.commit_identifier)
+                )
+            },
         );
         Error::not_found(format!("no commit of '{user}' up to {} is kept: {known}", CommitIdentifier(number)))
             .with_code("CommitNotFound")

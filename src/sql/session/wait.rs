@@ -8,8 +8,8 @@ use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
 use datafusion::sql::sqlparser::ast::{Expr, TableFactor};
-use futures::future::{BoxFuture, FutureExt};
 use futures::TryStreamExt;
+use futures::future::{BoxFuture, FutureExt};
 
 use super::{Run, Session, SessionConfig, rows};
 use crate::error::{Error, ErrorKind, Result};
@@ -149,8 +149,9 @@ impl Session {
         let (database, name) = self.table_name(name)?;
         let parts = TableName::parse(&name);
         if parts.system.is_some() {
-            return Err(Error::invalid(format!("{name} is a system table; wait for the table itself"))
-                .with_code("BadSelector"));
+            return Err(
+                Error::invalid(format!("{name} is a system table; wait for the table itself")).with_code("BadSelector")
+            );
         }
         let table = run.statement.table(&database, &name).await?;
         Ok(run.statement.on_branch(table, parts, &Selection::none()).await?.0)
@@ -242,9 +243,7 @@ fn length(run: &Run, expr: &Expr, what: &str) -> Result<Duration> {
 /// Conditions on snapshots, and queries.
 fn conditions(run: &Run, awaited: &[Awaited]) -> Result<(Vec<Condition>, Vec<String>)> {
     let (mut all, mut queries) = (Vec::new(), Vec::new());
-    let wrong = |expr: &Expr, what: &str| {
-        Error::invalid(format!("{expr} is no {what}")).with_code("BadArgument")
-    };
+    let wrong = |expr: &Expr, what: &str| Error::invalid(format!("{expr} is no {what}")).with_code("BadArgument");
     for one in awaited {
         match one {
             Awaited::Watermark(expr) => match watermark(&run.state, expr, run.statement.zone())? {

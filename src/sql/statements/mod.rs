@@ -91,10 +91,7 @@ pub(super) enum Align {
     /// The newest snapshot of each that was committed at or before this.
     Timestamp(Expr),
     /// The newest snapshot of each of this user's commits up to this one.
-    Identifier {
-        identifier: Expr,
-        user: Expr,
-    },
+    Identifier { identifier: Expr, user: Expr },
 }
 
 /// Parses the tokens of one statement, which may nest as deep as the caller's stack allows.
@@ -475,7 +472,8 @@ fn align(tokens: &[TokenWithSpan], place: Span) -> Result<Align> {
     }
     if are_words(tokens, 0, &["ON", "TIMESTAMP"]) {
         // ON TIMESTAMP '…' is the literal already
-        let from = if matches!(tokens.get(2).map(|token| &token.token), Some(Token::SingleQuotedString(_))) { 1 } else { 2 };
+        let from =
+            if matches!(tokens.get(2).map(|token| &token.token), Some(Token::SingleQuotedString(_))) { 1 } else { 2 };
         return Ok(Align::Timestamp(expression(from, tokens.len())?));
     }
     Err(syntax("ALIGN goes ON WATERMARK, TIMESTAMP or IDENTIFIER", span).with_hint(usage))

@@ -55,7 +55,10 @@ pub(super) fn parse(tokens: &[TokenWithSpan]) -> Result<WaitCommand> {
     }
     let Some(until) = outside(tokens, 3, &["UNTIL"]) else { return Err(wrong("UNTIL is missing".to_string(), place)) };
     let Some(timeout_at) = outside(tokens, until, &["TIMEOUT"]) else {
-        return Err(wrong("TIMEOUT is missing: a gate that is never given up hides that nothing comes".to_string(), place));
+        return Err(wrong(
+            "TIMEOUT is missing: a gate that is never given up hides that nothing comes".to_string(),
+            place,
+        ));
     };
     let poll_at = outside(tokens, timeout_at, &["POLL"]);
     let pin_at = outside(tokens, timeout_at, &["PIN"]);

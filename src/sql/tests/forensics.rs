@@ -36,19 +36,11 @@ async fn commits_and_their_files_are_tables() {
                    overwrite_snapshots FROM t$commits ORDER BY 3";
     assert_eq!(
         rows(&session, commits).await,
-        [
-            "cdc,1,1,1,1,0,NULL",
-            "cdc,2,2,2,1,0,NULL",
-            "cdc,3,3,3,1,0,NULL",
-            "repair,9223372036854775807,4,5,1,4,5"
-        ]
+        ["cdc,1,1,1,1,0,NULL", "cdc,2,2,2,1,0,NULL", "cdc,3,3,3,1,0,NULL", "repair,9223372036854775807,4,5,1,4,5"]
     );
     let files = "SELECT snapshot_id, list, change, level, record_count, min_key FROM t$commit_files \
                  WHERE commit_user = 'cdc' ORDER BY 1";
-    assert_eq!(
-        rows(&session, files).await,
-        ["1,delta,ADD,0,1,[1]", "2,delta,ADD,0,1,[2]", "3,delta,ADD,0,1,[3]"]
-    );
+    assert_eq!(rows(&session, files).await, ["1,delta,ADD,0,1,[1]", "2,delta,ADD,0,1,[2]", "3,delta,ADD,0,1,[3]"]);
     let rate = "SELECT sum(commits), sum(empty_commits) FROM t$commit_rate";
     assert_eq!(rows(&session, rate).await, ["4,0"]);
     let rate = "SELECT count(*) FROM paimon_commit_rate('t', window => INTERVAL '1' DAY)";
@@ -124,7 +116,8 @@ async fn gates_open_at_the_oldest_snapshot_and_pin_it() {
     assert_eq!(super::code(&session, &wait("QUERY (SELECT id FROM t)")).await, "BadCondition");
     // what comes while it waits opens it
     let waiting = async {
-        let sql = "WAIT FOR TABLE t UNTIL COMMIT ('cdc', 4) TIMEOUT INTERVAL '20' SECOND POLL INTERVAL '20' MILLISECOND";
+        let sql =
+            "WAIT FOR TABLE t UNTIL COMMIT ('cdc', 4) TIMEOUT INTERVAL '20' SECOND POLL INTERVAL '20' MILLISECOND";
         rows(&session, &format!("{sql} PIN LATEST")).await
     };
     let coming = async {
