@@ -155,6 +155,7 @@ impl LakeTable {
             config: Some(Arc::clone(session.config().options())),
             progress: self.log.as_ref().map(|log| Arc::clone(log.progress())).unwrap_or_default(),
             without,
+            of: None,
         };
         crate::scan::plan(&self.pin, &request, &self.env.scan).await.map_err(named)
     }

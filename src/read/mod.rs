@@ -15,6 +15,7 @@
 //! | `deletion` | the deletion vector of a file; how many rows of a file are believed without asking it |
 //! | `flight`, `prefetch` | one computation for many; decoding ahead |
 //! | `stretch` | large files in stretches of rows, decoded on several cores |
+//! | `versions` | the rows of a key in one file, as they lie there |
 //! | `held`, `pace` | memory and tasks that go with their owner; what a merge tries when memory is short |
 //!
 //! A file that is gone is never fewer rows: the pin is looked at again, and the read fails as expired or as damaged.
@@ -32,13 +33,16 @@ mod section;
 mod selection;
 mod streamed;
 mod stretch;
+mod versions;
 
 pub use context::{
     FOOTER_CACHE_BYTES, INDEX_FILE_CACHE_BYTES, ReadCaches, ReadColumn, ReadContext, ReadCounters, ReadOptions,
     SectionHandle, check_rules,
 };
+pub use deletion::live_rows;
 pub use held::Held;
 pub use merged::part;
 pub use parts::SectionPart;
 pub use section::{file, is_merged, is_told, live_mask, section};
 pub use selection::selection;
+pub use versions::{FoundRows, KeyMatch, versions};

@@ -69,6 +69,10 @@ use crate::snapshot::Pin;
 pub async fn plan(pin: &Arc<Pin>, request: &ScanRequest, env: &ScanEnv) -> Result<ScanPlan> {
     pin.check_readable()?;
     let mut planner = Planner::try_new(pin, request, env)?;
+    if request.of.is_some() {
+        planner.add_source(Source { pin, branch: None, without: HashSet::new() }, None).await?;
+        return Ok(planner.finish(pin));
+    }
     let changes = incremental::change_lists(pin, request.kind, env.concurrency).await?;
     // what is there in the first is read from it; the second gives the other partitions
     let (first, second) = if changes.is_none() { seen::branches(pin) } else { (pin, None) };

@@ -73,6 +73,8 @@ pub struct ScanRequest {
     pub progress: Arc<ScanProgress>,
     /// Files that a comparison with another state need not read.
     pub without: Option<Arc<CommonFiles>>,
+    /// Only these files, as if the state had no others; where changes are read, of all levels and buckets.
+    pub of: Option<Arc<[Arc<ManifestEntry>]>>,
 }
 
 /// How the rows of a section are found.

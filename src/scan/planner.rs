@@ -149,7 +149,8 @@ impl<'a> Planner<'a> {
         let keyed = self.schema.is_primary_key_table();
         // before the levels, so that nothing of another bucket is told as hidden
         self.filter_scan_bucket(pin, &mut live);
-        if keyed {
+        let unmerged = self.request.kind.is_unmerged();
+        if keyed && !(unmerged && self.request.of.is_some()) {
             self.filter_levels(pin, &mut live)?;
         }
         let verdicts = self.partition_values()?;
@@ -159,7 +160,6 @@ impl<'a> Planner<'a> {
         } else {
             self.check_columns(pin, &mut live).map_err(|error| error.with_context("table", table.name()))?;
         }
-        let unmerged = self.request.kind.is_unmerged();
         if keyed {
             self.judge(&mut live, Reach::Key, Stage::Key, &verdicts, |_| true);
         }
@@ -187,7 +187,7 @@ impl<'a> Planner<'a> {
             let emptied = live.iter().filter(|file| matches!(file.dropped, Some((Stage::Vector, _)))).count();
             self.notice_stray_vectors(pin, &live, &vectors, placed + emptied);
         }
-        if !unmerged && pin.options.file_index_read_enabled {
+        if (!unmerged || self.request.of.is_some()) && pin.options.file_index_read_enabled {
             self.ask_indexes(pin, &mut live, &buckets, &mut planned, &verdicts).await?;
         }
         let snapshot = pin.snapshot.as_ref().map(|snapshot| snapshot.id);
@@ -208,6 +208,9 @@ impl<'a> Planner<'a> {
 
     /// Reads the manifests of the pinned snapshot and folds them.
     async fn snapshot_files(&mut self, pin: &Arc<Pin>, table: &Arc<Table>) -> Result<Vec<Live>> {
+        if let Some(of) = &self.request.of {
+            return of.iter().map(|entry| self.enter(Arc::clone(entry), None, table)).collect();
+        }
         if pin.snapshot.is_none() {
             return Ok(Vec::new());
         }
