@@ -258,6 +258,40 @@ pub enum NoticeKind {
         /// Table.
         table: String,
     },
+    /// What a history cannot tell of a key.
+    HistoryBegins {
+        /// Table.
+        table: String,
+        /// The oldest commit that is kept.
+        snapshot: i64,
+        /// Its commit time.
+        time: String,
+    },
+    /// Commits whose changes cannot be read.
+    CommitsNotRead {
+        /// Table.
+        table: String,
+        /// Those.
+        snapshots: Vec<i64>,
+    },
+    /// Files that may hold a key cannot be read.
+    FilesNotRead {
+        /// Table.
+        table: String,
+        /// Some of them.
+        files: Vec<String>,
+        /// How many others there are.
+        more: usize,
+        /// Why the first is not.
+        why: String,
+    },
+    /// A table that another branch completes; only its own files were looked at.
+    OneBranchOnly {
+        /// Table.
+        table: String,
+        /// Its branch.
+        branch: String,
+    },
     /// Two states of different schemas are compared.
     SchemaChanged {
         /// Schema of the earlier one.
@@ -480,6 +514,27 @@ impl fmt::Display for NoticeKind {
             Self::NoChangelog { table } => write!(
                 f,
                 "{table} writes no changelog (changelog-producer is none); paimon_delta reads the rows its commits added"
+            ),
+            Self::HistoryBegins { table, snapshot, time } => write!(
+                f,
+                "the history of {table} begins with snapshot {snapshot}, committed {time}: versions that were compacted \
+                 away before are gone; versions merged within one flush were never rows"
+            ),
+            Self::CommitsNotRead { table, snapshots } => {
+                let ids: Vec<String> = snapshots.iter().map(ToString::to_string).collect();
+                write!(f, "what snapshots {} of {table} changed cannot be read: versions may be missing", ids.join(", "))
+            }
+            Self::FilesNotRead { table, files, more, why } => {
+                let more = if *more > 0 { format!(" and {more} more") } else { String::new() };
+                write!(
+                    f,
+                    "files of {table} that may hold the key cannot be read, and their versions are missing: {}{more} ({why})",
+                    files.join(", ")
+                )
+            }
+            Self::OneBranchOnly { table, branch } => write!(
+                f,
+                "{table} is completed by another branch, which was not looked at: this is the history of branch '{branch}'"
             ),
             Self::SchemaChanged { before, after, read_with } => write!(
                 f,

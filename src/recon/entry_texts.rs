@@ -64,10 +64,18 @@ impl EntryTexts {
     /// # Errors
     /// As [`Self::partition_values`]; a partition that is no folder name.
     pub fn bucket_folder(&self, entry: &ManifestEntry) -> Result<Location> {
+        self.partition_folder(&entry.partition)?.join(&bucket_dir(entry.bucket))
+    }
+
+    /// The folder of a partition, in which its buckets lie.
+    ///
+    /// # Errors
+    /// As [`Self::bucket_folder`].
+    pub fn partition_folder(&self, row: &BinaryRow) -> Result<Location> {
         let fields = partition_fields(&self.pin.schema)?;
         let names: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
         let types: Vec<&DataType> = fields.iter().map(|field| field.data_type()).collect();
-        let values = self.partition_values(&entry.partition)?;
+        let values = self.partition_values(row)?;
         let partition = partition_dir(&names, &values, &types, &self.pin.options)?;
         let mut folder = self.pin.table.root().clone();
         if let Some(below) = &self.pin.options.data_file_path_directory {
@@ -76,7 +84,7 @@ impl EntryTexts {
         if !partition.is_empty() {
             folder = folder.join(&partition)?;
         }
-        folder.join(&bucket_dir(entry.bucket))
+        Ok(folder)
     }
 
     /// The schema a file was written with.

@@ -255,6 +255,14 @@ impl History {
         entries_of(self.pin_of(snapshot), list, Arc::clone(&self.env)).await
     }
 
+    /// What a commit did to data files, upgrades recognised.
+    ///
+    /// # Errors
+    /// As [`Self::entries`].
+    pub async fn changes(&self, snapshot: &Arc<Snapshot>) -> Result<Vec<FileChange>> {
+        Ok(changes_of(&self.entries(snapshot, ListKind::Delta).await?))
+    }
+
     /// What each of some commits did, in their order, several read at once.
     ///
     /// # Errors

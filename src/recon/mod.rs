@@ -9,6 +9,7 @@ pub mod creation;
 pub mod entry_texts;
 pub mod gate;
 pub mod history;
+pub mod keys;
 pub mod lookup;
 pub mod retention;
 pub mod source;

@@ -288,6 +288,37 @@ pub async fn unreferenced(history: &History) -> Result<Unreferenced> {
     Ok(found)
 }
 
+/// Data files in the buckets below some folders of a table that nothing kept names, with the folder's number in the list,
+/// the name of the bucket's folder and the file; and what could not be read, so that files it names may be among them.
+///
+/// Cost: a listing of each bucket; all metadata of all branches where a bucket has files.
+///
+/// # Errors
+/// As [`unreferenced`].
+pub async fn stray_data(
+    history: &History,
+    below: &[Location],
+) -> Result<(Vec<(usize, String, FileEntry)>, Vec<String>)> {
+    let storage = history.table().storage();
+    let mut found = Vec::new();
+    for (number, folder) in below.iter().enumerate() {
+        for name in storage.list_dirs(folder).await?.into_iter().filter(|name| name.starts_with("bucket-")) {
+            let files = storage.list(&folder.join(&name)?).await?.into_iter();
+            let data = files.filter(|file| FileRole::of_data(&file.name) == FileRole::Data && !is_temporary(&file.name));
+            found.extend(data.map(|file| (number, name.clone(), file)));
+        }
+    }
+    let mut used = Used::default();
+    if !found.is_empty() {
+        let env = Arc::clone(history.env());
+        for history in &branches(history, &env).await? {
+            used.add(history, &env).await?;
+        }
+    }
+    found.retain(|(_, _, file)| !used.data.contains(&file.name));
+    Ok((found, used.unread))
+}
+
 /// The histories of all branches, main's and the given one's included.
 async fn branches(history: &History, env: &Arc<QueryEnv>) -> Result<Vec<History>> {
     let table = history.table();

@@ -76,6 +76,20 @@ fn chinese(kind: &NoticeKind) -> String {
         NoticeKind::NoChangelog { table } => {
             format!("{table} 不写变更日志（changelog-producer 为 none）；用 paimon_delta 读各次提交写入的行")
         }
+        NoticeKind::HistoryBegins { table, snapshot, time } => format!(
+            "{table} 的历史从快照 {snapshot}（提交于 {time}）开始：此前已被合并掉的版本不再存在；同一次刷写内合并的版本从未成为行"
+        ),
+        NoticeKind::CommitsNotRead { table, snapshots } => {
+            let ids: Vec<String> = snapshots.iter().map(ToString::to_string).collect();
+            format!("读不到 {table} 的快照 {} 的变更，可能缺少版本", ids.join(", "))
+        }
+        NoticeKind::FilesNotRead { table, files, more, why } => {
+            let more = if *more > 0 { format!("，另有 {more} 个") } else { String::new() };
+            format!("{table} 可能含有该键的文件读不到，缺少其中的版本：{}{more}（{why}）", files.join(", "))
+        }
+        NoticeKind::OneBranchOnly { table, branch } => {
+            format!("{table} 由另一个分支补全，这里没有查看那个分支：这是分支 '{branch}' 的历史")
+        }
         NoticeKind::SchemaChanged { before, after, read_with } => {
             format!("两个快照之间改过表结构（模式 {before} 和 {after}）：两边都按模式 {read_with} 读取")
         }

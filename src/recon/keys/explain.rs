@@ -1,0 +1,556 @@
+//! Why a key is there, is not, or has another value: one reason, and what proves it.
+
+use std::sync::Arc;
+
+use datafusion::common::ScalarValue;
+
+use super::life::{candidates, line_of};
+use super::rows::{FileRows, RowReader};
+use super::{Certainty, Fate, Key, KeyHistory, KeyScope, Seen, Span, Version, Written, is_postpone};
+use crate::error::{Error, Result};
+use crate::memory::MemoryBudget;
+use crate::notice::NoticeKind;
+use crate::recon::entry_texts::EntryTexts;
+use crate::recon::history::{FileChange, History};
+use crate::recon::lookup::Confidence;
+use crate::scan::PlannedFile;
+use crate::snapshot::SessionZone;
+use crate::spec::options::BucketFunction;
+use crate::spec::{CommitIdentifier, CommitKind, Snapshot, SnapshotId};
+
+/// Option that lets compactions drop rows by their age.
+const RECORD_EXPIRY: &str = "record-level.expire-time";
+
+/// Why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// No file, committed or not, has it.
+    NeverSeen,
+    /// A file has it that no commit names.
+    NotYetCommitted,
+    /// A later commit brings it.
+    CommittedLater,
+    /// The expected value lost to another version.
+    SupersededBySequence,
+    /// Its newest version deletes it.
+    Tombstoned,
+    /// A deletion vector names its row.
+    VectorDeleted,
+    /// It lies on level 0, which readers skip here.
+    HiddenLevel0,
+    /// It lies in the postpone bucket.
+    HiddenPostpone,
+    /// An OVERWRITE replaced its partition's files.
+    RemovedByOverwrite,
+    /// An OVERWRITE removed its partition.
+    DroppedPartition,
+    /// A state that was rolled back has it.
+    RolledBack,
+    /// A compaction dropped it by its age.
+    ExpiredRecord,
+    /// A compaction dropped it, and nothing says why it may.
+    LostInCompaction,
+    /// Another partition has it.
+    OtherPartition,
+    /// Another bucket than its own has it.
+    OtherBucket,
+    /// The visible value, and where it comes from.
+    ValueFrom,
+    /// It was decided before the history begins, or in files that cannot be read.
+    UnknownBeforeHistory,
+}
+
+impl Reason {
+    /// As shown.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::NeverSeen => "NEVER_SEEN",
+            Self::NotYetCommitted => "NOT_YET_COMMITTED",
+            Self::CommittedLater => "COMMITTED_LATER",
+            Self::SupersededBySequence => "SUPERSEDED_BY_SEQUENCE",
+            Self::Tombstoned => "TOMBSTONED",
+            Self::VectorDeleted => "VECTOR_DELETED",
+            Self::HiddenLevel0 => "HIDDEN_LEVEL0",
+            Self::HiddenPostpone => "HIDDEN_POSTPONE",
+            Self::RemovedByOverwrite => "REMOVED_BY_OVERWRITE",
+            Self::DroppedPartition => "DROPPED_PARTITION",
+            Self::RolledBack => "ROLLED_BACK",
+            Self::ExpiredRecord => "EXPIRED_RECORD",
+            Self::LostInCompaction => "LOST_IN_COMPACTION",
+            Self::OtherPartition => "OTHER_PARTITION",
+            Self::OtherBucket => "OTHER_BUCKET",
+            Self::ValueFrom => "VALUE_FROM",
+            Self::UnknownBeforeHistory => "UNKNOWN_BEFORE_HISTORY",
+        }
+    }
+}
+
+/// What is asked.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    /// The state that was read.
+    pub at: SnapshotId,
+    /// Its delta manifest list, which makes it that state and not another of its number.
+    pub delta_list: String,
+    /// A column, by its place, and the value it was expected to have.
+    pub expected: Option<(usize, ScalarValue)>,
+}
+
+/// The answer.
+#[derive(Debug, Clone)]
+pub struct Explanation {
+    /// Why.
+    pub reason: Reason,
+    /// The same, for the person on call.
+    pub sentence: String,
+    /// The commit responsible, where there is one.
+    pub commit: Option<Arc<Snapshot>>,
+    /// The file that shows it.
+    pub file: Option<String>,
+    /// Sequence number of the version that shows it.
+    pub sequence: Option<i64>,
+    /// How sure it is.
+    pub confidence: Confidence,
+    /// What is not known of the key.
+    pub limits: Vec<NoticeKind>,
+}
+
+/// Explains a key in one state.
+///
+/// # Errors
+/// As [`KeyHistory::load`]; a state that is not of this history.
+pub async fn explain(
+    history: &History,
+    key: &Key,
+    asked: &Asked,
+    budget: &Arc<dyn MemoryBudget>,
+    zone: &SessionZone,
+) -> Result<Explanation> {
+    let past = KeyHistory::load(history, key, KeyScope::default(), budget, zone).await?;
+    // a tag may hold a state of that number which was rolled back
+    let same = |own: &Snapshot| own.id == asked.at && own.delta_manifest_list == asked.delta_list;
+    if !past.line.iter().any(|snapshot| same(snapshot)) {
+        return Err(Error::not_found(format!("snapshot {} is not of the history that is in force", asked.at))
+            .with_code("SnapshotExpired")
+            .with_context("table", history.table().name())
+            .with_hint(history.reach(zone)));
+    }
+    let one = One { history, key, past: &past, asked, budget, zone, texts: history.texts(zone).await? };
+    let mut found = one.answer().await?;
+    found.limits.clone_from(&past.limits);
+    Ok(found)
+}
+
+struct One<'a> {
+    history: &'a History,
+    key: &'a Key,
+    past: &'a KeyHistory,
+    asked: &'a Asked,
+    budget: &'a Arc<dyn MemoryBudget>,
+    zone: &'a SessionZone,
+    texts: EntryTexts,
+}
+
+impl One<'_> {
+    async fn answer(&self) -> Result<Explanation> {
+        let spans: Vec<&Span> = self.past.seen_at(self.asked.at).collect();
+        if let Some(why) = spans.iter().find_map(|span| match &span.seen {
+            Seen::Unknown(why) => Some(why),
+            _ => None,
+        }) {
+            let text = format!("what readers get of {} cannot be said: {why}", self.key.text());
+            return Ok(self.told(Reason::UnknownBeforeHistory, Confidence::Exact, text));
+        }
+        let rows: Vec<&Span> = spans.iter().copied().filter(|span| span.seen.is_row()).collect();
+        match rows.as_slice() {
+            [] => self.absent(&spans).await,
+            [one] => self.present(one).await,
+            [one, other, ..] => {
+                let same = one.unit.0 == other.unit.0;
+                let text = format!(
+                    "{} is there {} times: in bucket {} of {} and in bucket {} of {}; a key belongs in one place (D-13)",
+                    self.key.text(),
+                    rows.len(),
+                    one.unit.1,
+                    self.partition(one)?,
+                    other.unit.1,
+                    self.partition(other)?
+                );
+                let reason = if same { Reason::OtherBucket } else { Reason::OtherPartition };
+                Ok(self.told(reason, Confidence::Exact, text))
+            }
+        }
+    }
+
+    fn partition(&self, span: &Span) -> Result<String> {
+        let text = self.texts.partition(&span.unit.0)?;
+        Ok(if text.is_empty() { "the table".to_string() } else { text })
+    }
+
+    /// Readers get a row.
+    async fn present(&self, span: &Span) -> Result<Explanation> {
+        let number = match &span.seen {
+            Seen::Version(number) => Some(*number),
+            Seen::Folded { of, .. } => of.last().copied(),
+            Seen::Tombstone(_) | Seen::Unknown(_) => None,
+        };
+        let number = number.ok_or_else(|| Error::internal("a row of no version"))?;
+        let winner = self.version(number)?;
+        let expected = self.asked.expected.as_ref();
+        let is_expected = match (expected, self.past.row_of(&span.seen)) {
+            (Some((column, value)), Some(row)) => ScalarValue::try_from_array(row.column(*column), 0)? == *value,
+            _ => true,
+        };
+        if !is_expected && let Some(found) = self.elsewhere(winner).await? {
+            return Ok(found);
+        }
+        let folded = match &span.seen {
+            Seen::Folded { of, .. } => format!("; it is folded of {} versions, this is the last", of.len()),
+            _ => String::new(),
+        };
+        let by = self.by(winner);
+        let known = matches!(winner.origin.certainty, Certainty::Exact | Certainty::Inferred | Certainty::Ambiguous);
+        let text = match known {
+            true => format!(
+                "the visible value of {} comes from {by}, sequence number {}{folded}",
+                self.key.text(),
+                winner.sequence
+            ),
+            false => format!(
+                "the visible value of {} was written before the history begins: {}",
+                self.key.text(),
+                self.history.reach(self.zone)
+            ),
+        };
+        let reason = if known { Reason::ValueFrom } else { Reason::UnknownBeforeHistory };
+        let confidence = match winner.origin.certainty {
+            Certainty::Inferred => Confidence::Inferred,
+            Certainty::Ambiguous => Confidence::Heuristic,
+            _ => Confidence::Exact,
+        };
+        Ok(self.told(reason, confidence, text).of(self, winner))
+    }
+
+    /// Where the expected value is, when it is not what readers get.
+    async fn elsewhere(&self, winner: &Version) -> Result<Option<Explanation>> {
+        let Some((column, value)) = &self.asked.expected else { return Ok(None) };
+        let has = |version: &&Version| {
+            !version.kind.is_retract()
+                && ScalarValue::try_from_array(version.row.column(*column), 0).is_ok_and(|found| found == *value)
+        };
+        let at = self.asked.at;
+        let came = |version: &Version| self.origin(version).or_else(|| version.added.clone());
+        let all: Vec<&Version> = self.past.versions.iter().filter(has).collect();
+        let before = all.iter().rev().find(|version| came(version).is_none_or(|commit| commit.id <= at));
+        if let Some(version) = before {
+            if let Fate::Hidden(which) = version.fate(at) {
+                return Ok(Some(self.hidden(version, which)));
+            }
+            let newer = match version.fate(at) {
+                Fate::Loses(number) => self.version(number)?,
+                _ => winner,
+            };
+            let later = match (came(version), came(newer)) {
+                (Some(own), Some(other)) if own.id > other.id => {
+                    " although it was committed later: sequence numbers and commits are in another order (D-9)"
+                }
+                _ => "",
+            };
+            let text = format!(
+                "the expected value of {} was written by {} with sequence number {}, and lost to {} with {}{later}",
+                self.key.text(),
+                self.by(version),
+                version.sequence,
+                self.by(newer),
+                newer.sequence
+            );
+            return Ok(Some(self.told(Reason::SupersededBySequence, Confidence::Exact, text).of(self, newer)));
+        }
+        if let Some(version) = all.first() {
+            return Ok(Some(self.later(version)));
+        }
+        let more = KeyScope { uncommitted: true, ..KeyScope::default() };
+        let more = KeyHistory::load(self.history, self.key, more, self.budget, self.zone).await?;
+        let own = more.versions.iter().filter(has).find(|version| version.written == Written::Uncommitted);
+        Ok(own.map(|version| self.uncommitted(version)))
+    }
+
+    /// Readers get nothing.
+    async fn absent(&self, spans: &[&Span]) -> Result<Explanation> {
+        let at = self.asked.at;
+        for span in spans {
+            let number = match &span.seen {
+                Seen::Tombstone(number) => Some(*number),
+                Seen::Folded { of, retract: true, .. } => of.last().copied(),
+                _ => None,
+            };
+            if let Some(number) = number {
+                return Ok(self.tombstone(self.version(number)?));
+            }
+        }
+        for version in self.past.versions.iter().rev() {
+            match version.fate(at) {
+                Fate::Hidden(which) => return Ok(self.hidden(version, which)),
+                Fate::Deleted => return Ok(self.vector(version)),
+                Fate::Ignored => return Ok(self.tombstone(version)),
+                _ => {}
+            }
+        }
+        let ended = self.past.spans.iter().filter(|span| span.to.is_some_and(|to| to < at));
+        if let Some(last) = ended.max_by_key(|span| span.to)
+            && let Some(found) = self.gone(last).await?
+        {
+            return Ok(found);
+        }
+        let brought = self.past.spans.iter().filter(|span| span.from > at && span.seen.is_row()).min_by_key(|s| s.from);
+        let first = match brought.map(|span| &span.seen) {
+            Some(Seen::Version(number)) => Some(self.version(*number)?),
+            Some(Seen::Folded { of, .. }) => of.first().map(|number| self.version(*number)).transpose()?,
+            _ => self.past.versions.iter().find(|v| v.added.as_ref().is_some_and(|added| added.id > at)),
+        };
+        if let Some(version) = first {
+            return Ok(self.later(version));
+        }
+        if let Some(found) = self.rolled_back().await? {
+            return Ok(found);
+        }
+        let more = KeyScope { uncommitted: true, ..KeyScope::default() };
+        let more = KeyHistory::load(self.history, self.key, more, self.budget, self.zone).await?;
+        if let Some(version) = more.versions.iter().rev().find(|version| version.written == Written::Uncommitted) {
+            return Ok(self.uncommitted(version));
+        }
+        if let Some(found) = self.misplaced().await? {
+            return Ok(found);
+        }
+        let unread = self
+            .past
+            .limits
+            .iter()
+            .any(|limit| matches!(limit, NoticeKind::FilesNotRead { .. } | NoticeKind::CommitsNotRead { .. }));
+        let reach = self.history.reach(self.zone);
+        if unread {
+            let text = format!("{} may be in files or commits that cannot be read; {reach}", self.key.text());
+            return Ok(self.told(Reason::UnknownBeforeHistory, Confidence::Exact, text));
+        }
+        let confidence = if self.past.whole { Confidence::Exact } else { Confidence::Inferred };
+        let text = format!("no file, committed or not, holds {}; {reach}", self.key.text());
+        Ok(self.told(Reason::NeverSeen, confidence, text))
+    }
+
+    /// Why what was there until a state is not there after it.
+    async fn gone(&self, last: &Span) -> Result<Option<Explanation>> {
+        let Some(to) = last.to else { return Ok(None) };
+        let number = match &last.seen {
+            Seen::Tombstone(number) => return Ok(Some(self.tombstone(self.version(*number)?))),
+            Seen::Folded { of, retract: true, .. } => {
+                let number = of.last().copied().unwrap_or_default();
+                return Ok(Some(self.tombstone(self.version(number)?)));
+            }
+            Seen::Version(number) => *number,
+            Seen::Folded { of, .. } => of.last().copied().unwrap_or_default(),
+            Seen::Unknown(_) => return Ok(None),
+        };
+        let version = self.version(number)?;
+        let Some(commit) = self.past.line.iter().find(|snapshot| snapshot.id > to) else { return Ok(None) };
+        if version.fates.iter().any(|(at, fate)| *fate == Fate::Deleted && *at <= self.asked.at) {
+            return Ok(Some(self.vector(version)));
+        }
+        let key = self.key.text();
+        let who = self.commit_text(commit);
+        let (reason, confidence, text) = match commit.commit_kind {
+            CommitKind::Overwrite => {
+                let changes = self.history.changes(commit).await?;
+                let adds = changes
+                    .iter()
+                    .any(|change| matches!(change, FileChange::Add(entry) if entry.partition == last.unit.0));
+                match adds {
+                    true => (
+                        Reason::RemovedByOverwrite,
+                        Confidence::Exact,
+                        format!("{key} was there until snapshot {to}; {who} overwrote its partition without it"),
+                    ),
+                    false => (
+                        Reason::DroppedPartition,
+                        Confidence::Exact,
+                        format!("{key} was there until snapshot {to}; {who} removed its partition"),
+                    ),
+                }
+            }
+            CommitKind::Compact if self.history.pin.options.raw.contains_key(RECORD_EXPIRY) => (
+                Reason::ExpiredRecord,
+                Confidence::Inferred,
+                format!("{key} was there until snapshot {to}; {who} dropped it, as {RECORD_EXPIRY} allows by its age"),
+            ),
+            _ => (
+                Reason::LostInCompaction,
+                Confidence::Exact,
+                format!("{key} was there until snapshot {to}; {who} dropped it, and nothing it holds says why (D-16)"),
+            ),
+        };
+        let mut found = self.told(reason, confidence, text).of(self, version);
+        found.commit = Some(Arc::clone(commit));
+        Ok(Some(found))
+    }
+
+    /// States that are kept by a tag and were rolled back.
+    async fn rolled_back(&self) -> Result<Option<Explanation>> {
+        let (_, aside) = line_of(self.history);
+        for recorded in aside.iter().rev() {
+            let Ok(live) = self.history.live(&recorded.snapshot).await else { continue };
+            let files = candidates(self.history, &self.history.pin, self.key, true, live).await?;
+            if let Some((file, sequence)) = self.first_with(&files).await? {
+                let text = format!(
+                    "{} is in {}, kept as {}, which was rolled back",
+                    self.key.text(),
+                    self.commit_text(&recorded.snapshot),
+                    recorded.kept
+                );
+                let mut found = self.told(Reason::RolledBack, Confidence::Exact, text);
+                found.commit = Some(Arc::clone(&recorded.snapshot));
+                (found.file, found.sequence) = (Some(file.location.to_string()), Some(sequence));
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Places where the key does not belong.
+    async fn misplaced(&self) -> Result<Option<Explanation>> {
+        let Some(commit) = self.past.commit(self.asked.at) else { return Ok(None) };
+        let pin = self.history.pin_of(commit);
+        let live = self.history.live(commit).await?;
+        let mut anywhere = pin.as_ref().clone();
+        let mut options = anywhere.options.as_ref().clone();
+        options.bucket_function = BucketFunction::Unknown;
+        anywhere.options = Arc::new(options);
+        let anywhere = Arc::new(anywhere);
+        for (own, reason, what) in [(true, Reason::OtherBucket, "bucket"), (false, Reason::OtherPartition, "partition")]
+        {
+            let files = candidates(self.history, &anywhere, self.key, own, live.clone()).await?;
+            if let Some((file, sequence)) = self.first_with(&files).await? {
+                let unit = self.texts.unit(&file.entry)?;
+                let text = format!("{} is not where it belongs: another {what} has it, {unit}", self.key.text());
+                let mut found = self.told(reason, Confidence::Exact, text);
+                (found.file, found.sequence) = (Some(file.location.to_string()), Some(sequence));
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The first file that adds the key, and the sequence number there.
+    async fn first_with(&self, files: &[Arc<PlannedFile>]) -> Result<Option<(Arc<PlannedFile>, i64)>> {
+        let mut reader = RowReader::new(self.history, self.key, self.budget, self.zone.zone())?;
+        for (file, rows) in files.iter().zip(reader.read(files).await?) {
+            if let FileRows::Found(rows) = rows
+                && let Some(row) = rows.iter().find(|row| !row.kind.is_retract())
+            {
+                return Ok(Some((Arc::clone(file), row.sequence)));
+            }
+        }
+        Ok(None)
+    }
+
+    fn version(&self, number: usize) -> Result<&Version> {
+        self.past.versions.get(number).ok_or_else(|| Error::internal("a version that is not there"))
+    }
+
+    /// The commit that a version comes from.
+    fn origin(&self, version: &Version) -> Option<Arc<Snapshot>> {
+        version.origin.snapshot.and_then(|id| self.past.commit(id)).cloned()
+    }
+
+    fn by(&self, version: &Version) -> String {
+        match (self.origin(version), version.origin.snapshot, version.origin.candidates.as_slice()) {
+            (Some(commit), ..) => self.commit_text(&commit),
+            (None, Some(id), _) => format!("snapshot {id}"),
+            (None, None, []) => "a commit before the history".to_string(),
+            (None, None, several) => {
+                let ids: Vec<String> = several.iter().map(ToString::to_string).collect();
+                format!("snapshot {}", ids.join(" or "))
+            }
+        }
+    }
+
+    fn commit_text(&self, commit: &Snapshot) -> String {
+        format!(
+            "snapshot {} ({} of {}, identifier {}, {})",
+            commit.id,
+            commit.commit_kind.as_str(),
+            commit.commit_user,
+            CommitIdentifier(commit.commit_identifier),
+            self.zone.show(commit.time_millis)
+        )
+    }
+
+    fn tombstone(&self, version: &Version) -> Explanation {
+        let text = format!(
+            "{} is deleted: its newest version is {}, written by {} with sequence number {}{}",
+            self.key.text(),
+            version.kind.as_str(),
+            self.by(version),
+            version.sequence,
+            self.until()
+        );
+        self.told(Reason::Tombstoned, Confidence::Exact, text).of(self, version)
+    }
+
+    /// When readers got it last.
+    fn until(&self) -> String {
+        let rows = self.past.spans.iter().filter(|span| span.seen.is_row());
+        let last = rows.filter_map(|span| span.to).filter(|to| *to < self.asked.at).max();
+        last.map_or(String::new(), |last| format!("; readers got it until snapshot {last}"))
+    }
+
+    fn vector(&self, version: &Version) -> Explanation {
+        let since = version.fates.iter().find(|(_, fate)| *fate == Fate::Deleted).map(|(at, _)| *at);
+        let commit = since.and_then(|at| self.past.commit(at)).cloned();
+        let by = commit.as_ref().map_or_else(|| "a commit".to_string(), |commit| self.commit_text(commit));
+        let text = format!(
+            "a deletion vector names row {} of the file that holds {}, since {by}",
+            version.position,
+            self.key.text()
+        );
+        let mut found = self.told(Reason::VectorDeleted, Confidence::Exact, text).of(self, version);
+        found.commit = commit;
+        found
+    }
+
+    fn hidden(&self, version: &Version, which: crate::notice::HiddenRows) -> Explanation {
+        let text = format!("{} was written by {}, but {}", self.key.text(), self.by(version), which.rule());
+        let reason = if is_postpone(which) { Reason::HiddenPostpone } else { Reason::HiddenLevel0 };
+        self.told(reason, Confidence::Exact, text).of(self, version)
+    }
+
+    fn later(&self, version: &Version) -> Explanation {
+        let text = format!(
+            "{} comes with {}, after snapshot {} that was read",
+            self.key.text(),
+            self.by(version),
+            self.asked.at
+        );
+        self.told(Reason::CommittedLater, Confidence::Exact, text).of(self, version)
+    }
+
+    fn uncommitted(&self, version: &Version) -> Explanation {
+        let text = format!(
+            "{} is in a data file that no commit names: it was written, and its commit never happened, or was rolled back",
+            self.key.text()
+        );
+        self.told(Reason::NotYetCommitted, Confidence::Exact, text).of(self, version)
+    }
+
+    fn told(&self, reason: Reason, confidence: Confidence, sentence: String) -> Explanation {
+        let limits = Vec::new();
+        Explanation { reason, sentence, commit: None, file: None, sequence: None, confidence, limits }
+    }
+}
+
+impl Explanation {
+    fn of(mut self, one: &One<'_>, version: &Version) -> Self {
+        self.commit = one.origin(version).or_else(|| version.added.clone());
+        self.file = Some(version.file.clone());
+        self.sequence = Some(version.sequence);
+        self
+    }
+}
