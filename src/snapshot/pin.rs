@@ -327,6 +327,13 @@ impl Pin {
         pin
     }
 
+    /// The table before its first snapshot, alone: without rows.
+    pub fn before_all(&self) -> Self {
+        let mut pin = Self { snapshot: None, notices: Vec::new(), fallback: None, primary: None, ..self.clone() };
+        pin.fingerprint.snapshot = None;
+        pin
+    }
+
     /// The same pin, completed by this state of its fallback or primary branch.
     pub fn completed_by(&self, other: &Arc<Self>) -> Arc<Self> {
         let mut pin = self.clone();

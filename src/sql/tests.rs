@@ -16,6 +16,7 @@ mod global;
 mod guards;
 mod hints;
 mod joined;
+mod keys;
 mod lists;
 mod marks;
 mod names;

@@ -14,8 +14,8 @@ use datafusion::logical_expr::utils::{conjunction, disjunction};
 use datafusion::logical_expr::{Expr, ExprFunctionExt, LogicalPlan, LogicalPlanBuilder, cast, lit, when};
 use datafusion::prelude::col;
 
-use super::table_of;
 use super::widening::wider;
+use super::{attribution, table_of};
 use crate::error::{Error, ErrorKind, Result};
 use crate::notice::NoticeKind;
 use crate::query::{Compared, LakeView, changed_columns, compared_form, in_any_order};
@@ -32,7 +32,10 @@ use crate::sql::selector::Selection;
 use crate::sql::statement::Statement;
 use crate::sql::types;
 
-const HERE: &str = "__here";
+pub(super) const HERE: &str = "__here";
+
+/// Commits that differences are attributed to, at most: each is compared with the one before it.
+const COMMITS_ATTRIBUTED: i64 = 200;
 
 /// The two states of a call.
 pub(super) struct States<'a> {
@@ -55,6 +58,8 @@ pub(super) struct Wanted<'a> {
     pub(super) columns: Option<&'a [String]>,
     /// Partitions compared, as `name=value/name=value`; None: all.
     pub(super) partitions: Option<&'a [String]>,
+    /// Whether each difference tells the commit that made it.
+    pub(super) attribute: bool,
 }
 
 /// `paimon_diff`.
@@ -69,6 +74,33 @@ pub(super) async fn provider(
         PinRequest::Latest => statement.pin(table, &said).await?,
         to => state(statement, database, table, to).await?,
     };
+    between(statement, before, after, wanted).await
+}
+
+/// `paimon_commit_keys`: what one commit made of the rows that readers get.
+pub(super) async fn of_commit(
+    statement: &Arc<Statement>,
+    table: &Arc<Table>,
+    snapshot: i64,
+    wanted: Wanted<'_>,
+) -> Result<Arc<dyn TableProvider>> {
+    let pin = |id: i64| {
+        let said = Selection { request: PinRequest::SnapshotId(id), ..Selection::none() };
+        async move { statement.pin(table, &said).await }
+    };
+    let after = pin(snapshot).await?;
+    // the first one of all has an empty table before it
+    let before = if snapshot == 1 { Arc::new(after.before_all()) } else { pin(snapshot.saturating_sub(1)).await? };
+    between(statement, before, after, wanted).await
+}
+
+async fn between(
+    statement: &Arc<Statement>,
+    before: Arc<Pin>,
+    after: Arc<Pin>,
+    wanted: Wanted<'_>,
+) -> Result<Arc<dyn TableProvider>> {
+    let causes = if wanted.attribute { commits_between(statement, &before, &after).await? } else { Vec::new() };
     let (before, after) = if before.table.ident() == after.table.ident() {
         of_one_schema(statement, &before, &after).await?
     } else {
@@ -91,7 +123,38 @@ pub(super) async fn provider(
     let compared = Compared::new(&before, &after);
     let sides = Sides { statement, before, after, compared, fields, unordered, condition };
     let plan = if schema.is_primary_key_table() { by_key(&sides, &schema)? } else { as_bags(&sides)? };
+    let plan = if wanted.attribute { attribution::attributed(plan, &sides, causes).await? } else { plan };
     Ok(Arc::new(ViewTable::new(plan, None)))
+}
+
+/// The states that lie between two of one table, both included, for telling which commit made a difference.
+async fn commits_between(statement: &Arc<Statement>, before: &Arc<Pin>, after: &Arc<Pin>) -> Result<Vec<Arc<Pin>>> {
+    let table = &after.table;
+    let wrong = |message: &str| Error::invalid(message).with_code("BadArgument").with_context("parameter", "attribute");
+    if before.table.ident() != table.ident() {
+        return Err(wrong("the commits between two tables or branches cannot be told: they have none in common"));
+    }
+    if !after.schema.is_primary_key_table() {
+        return Err(wrong("rows without primary key cannot be followed through commits")
+            .with_hint("t$commit_files lists what each commit added and removed"));
+    }
+    let (Some(one), Some(other)) = (before.snapshot_id(), after.snapshot_id()) else { return Ok(Vec::new()) };
+    let (first, last) = (one.0.min(other.0), one.0.max(other.0));
+    if last - first > COMMITS_ATTRIBUTED {
+        return Err(wrong("too many commits lie between the two snapshots").with_hint(format!(
+            "attribute at most {COMMITS_ATTRIBUTED} at a time, or ask paimon_key_history for single keys"
+        )));
+    }
+    let mut states = Vec::new();
+    for id in first..=last {
+        let request = PinRequest::SnapshotId(id);
+        states.push(match id {
+            id if id == one.0 => Arc::clone(before),
+            id if id == other.0 => Arc::clone(after),
+            _ => statement.pin(table, &Selection { request, ..Selection::none() }).await?,
+        });
+    }
+    Ok(states)
 }
 
 /// The state a version means: of the table, or what a branch or another table of that name is now. `branch@v3` and
@@ -236,18 +299,18 @@ fn compared_fields(schema: &TableSchema, columns: Option<&[String]>) -> Result<V
 }
 
 /// What is compared.
-struct Sides<'a> {
-    statement: &'a Arc<Statement>,
-    before: Arc<Pin>,
-    after: Arc<Pin>,
+pub(super) struct Sides<'a> {
+    pub(super) statement: &'a Arc<Statement>,
+    pub(super) before: Arc<Pin>,
+    pub(super) after: Arc<Pin>,
     /// What need not be read, because both have it.
-    compared: Arc<Compared>,
+    pub(super) compared: Arc<Compared>,
     /// Columns compared, those of the key among them.
-    fields: Vec<DataField>,
+    pub(super) fields: Vec<DataField>,
     /// Those of them whose elements are in no order.
-    unordered: Vec<String>,
+    pub(super) unordered: Vec<String>,
     /// Rows of interest, on both sides.
-    condition: Option<Expr>,
+    pub(super) condition: Option<Expr>,
 }
 
 fn condition(statement: &Arc<Statement>, pin: &Arc<Pin>, text: &str) -> Result<Expr> {
@@ -351,12 +414,12 @@ fn side(sides: &Sides<'_>, pin: &Arc<Pin>, name: &str) -> Result<LogicalPlanBuil
 }
 
 /// A column by its exact name.
-fn column(relation: &str, name: &str) -> Expr {
+pub(super) fn column(relation: &str, name: &str) -> Expr {
     Expr::Column(Column::new(Some(relation), name))
 }
 
 /// Both sides next to each other by key.
-fn joined(sides: &Sides<'_>, schema: &TableSchema) -> Result<LogicalPlanBuilder> {
+pub(super) fn joined(sides: &Sides<'_>, schema: &TableSchema) -> Result<LogicalPlanBuilder> {
     let keys = |relation: &str| -> Vec<Column> {
         schema.primary_keys.iter().map(|key| Column::new(Some(relation), key)).collect()
     };
@@ -386,7 +449,7 @@ fn changed(sides: &Sides<'_>, schema: &TableSchema) -> Expr {
     changed_columns(values.iter().map(|name| (*name).to_string()).collect()).call(pairs)
 }
 
-fn differs(sides: &Sides<'_>, schema: &TableSchema) -> Expr {
+pub(super) fn differs(sides: &Sides<'_>, schema: &TableSchema) -> Expr {
     // array_length of an empty list is NULL or 0
     coalesce(vec![cast(array_length(changed(sides, schema)), arrow::datatypes::DataType::Int64), lit(0i64)])
         .gt(lit(0i64))

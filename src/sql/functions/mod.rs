@@ -2,10 +2,13 @@
 //! relations of that statement, so that what they need from storage is awaited, never blocked on.
 
 mod anomalies;
+mod attribution;
 mod changes;
 mod commit_rate;
 mod conflicts;
 mod diff;
+mod explain_key;
+mod key_history;
 mod lookup_commit;
 mod made;
 mod row_accounting;
@@ -51,6 +54,8 @@ pub(crate) enum Function {
     Delta,
     /// `paimon_diff`: the net effect on final rows.
     Diff,
+    /// `paimon_commit_keys`: the net effect of one commit.
+    CommitKeys,
     /// `paimon_row_accounting`.
     RowAccounting,
     /// One whose rows are made by us.
@@ -61,10 +66,13 @@ const ALL: &[Function] = &[
     Function::Changes,
     Function::Delta,
     Function::Diff,
+    Function::CommitKeys,
     Function::RowAccounting,
     Function::Made(&anomalies::ANOMALIES),
     Function::Made(&commit_rate::COMMIT_RATE),
     Function::Made(&conflicts::CONFLICTS),
+    Function::Made(&explain_key::EXPLAIN_KEY),
+    Function::Made(&key_history::KEY_HISTORY),
     Function::Made(&lookup_commit::LOOKUP_COMMIT),
 ];
 
@@ -74,6 +82,7 @@ impl Function {
             Self::Changes => "paimon_changes",
             Self::Delta => "paimon_delta",
             Self::Diff => "paimon_diff",
+            Self::CommitKeys => "paimon_commit_keys",
             Self::RowAccounting => "paimon_row_accounting",
             Self::Made(made) => made.name,
         }
@@ -84,6 +93,7 @@ impl Function {
         match self {
             Self::Changes | Self::Delta => &["table", "from", "to", "at"],
             Self::Diff => &["table", "from", "to", "where", "columns", "partitions", "at", "attribute"],
+            Self::CommitKeys => &["table", "snapshot", "where", "columns", "partitions"],
             Self::RowAccounting => &["table", "level", "mode", "at"],
             Self::Made(made) => made.parameters,
         }
@@ -210,9 +220,10 @@ impl Call {
             Function::Changes => "paimon_changes('db.t', from => 1, to => 5)",
             Function::Delta => "paimon_delta('db.t', from => 1, to => 5)",
             Function::Diff => {
-                "paimon_diff('db.t', from => 1, to => 5, columns => 'a, b', where => 'id = …', partitions => 'dt=…'); \
+                "paimon_diff('db.t', from => 1, to => 5, columns => 'a, b', where => 'id = …', partitions => 'dt=…', attribute => true); \
                  from may also be a tag, a branch or another table"
             }
+            Function::CommitKeys => "paimon_commit_keys('db.t', snapshot => 102)",
             Function::Made(made) => made.usage,
         };
         Error::invalid(format!("{}: {message}", self.function.name()))
@@ -246,6 +257,23 @@ impl Call {
             Argument::Number(number) | Argument::Millis(number) if *known == name => Some(*number),
             _ => None,
         })
+    }
+
+    fn values(&self, name: &str) -> Option<&[ScalarValue]> {
+        self.arguments.iter().find_map(|(known, value)| match value {
+            Argument::Values(values) if *known == name => Some(values.as_slice()),
+            _ => None,
+        })
+    }
+
+    /// What of two states is compared.
+    fn compared(&self, attribute: bool) -> diff::Wanted<'_> {
+        diff::Wanted {
+            condition: self.text("where"),
+            columns: self.texts("columns"),
+            partitions: self.texts("partitions"),
+            attribute,
+        }
     }
 
     fn is_true(&self, name: &str) -> bool {
@@ -344,19 +372,15 @@ pub(crate) async fn provider(
                 (Some(request), None) | (None, Some(request)) => request.clone(),
                 (None, None) => PinRequest::Latest,
             };
-            if call.is_true("attribute") {
-                return Err(Error::unsupported("the commits that caused a difference cannot be told yet")
-                    .with_code("NotImplemented")
-                    .with_context("parameter", "attribute")
-                    .with_hint("it comes with the history of keys; until then compare snapshot by snapshot"));
-            }
             let states = diff::States { database, table: &table, from, to: &to, said };
-            let wanted = diff::Wanted {
-                condition: call.text("where"),
-                columns: call.texts("columns"),
-                partitions: call.texts("partitions"),
-            };
-            diff::provider(statement, states, wanted).await
+            diff::provider(statement, states, call.compared(call.is_true("attribute"))).await
+        }
+        Function::CommitKeys => {
+            let snapshot = call.number("snapshot").ok_or_else(|| call.wrong("the snapshot is missing"))?;
+            if said != Selection::none() {
+                return Err(call.wrong("the table's name carries a version"));
+            }
+            diff::of_commit(statement, &table, snapshot, call.compared(false)).await
         }
         Function::RowAccounting => {
             let at = match call.version("at") {

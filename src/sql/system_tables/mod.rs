@@ -79,6 +79,16 @@ impl Source {
         Ok(source)
     }
 
+    /// The state that a query of the table reads by a version; without one that which the session pins.
+    pub(crate) async fn read_at(&self, request: &PinRequest) -> Result<Arc<Pin>> {
+        match self.statement.upgrade() {
+            Some(statement) => {
+                statement.pin(&self.table, &Selection { request: request.clone(), ..Selection::none() }).await
+            }
+            None => Pin::resolve_in(&self.table, request.clone(), &BTreeMap::new(), &self.zone).await,
+        }
+    }
+
     /// The table as it is now: its newest snapshot, columns and options.
     pub(crate) async fn newest(&self) -> Result<Arc<Pin>> {
         Pin::resolve_in(&self.table, PinRequest::Latest, &BTreeMap::new(), &self.zone).await

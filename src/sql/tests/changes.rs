@@ -145,7 +145,6 @@ async fn at_names_the_state_that_a_function_reads() {
         ["INSERT,3", "UPDATE,2"]
     );
     assert_eq!(code(&session, "SELECT * FROM paimon_diff('t', from => 1, to => 2, at => 3)").await, "BadArgument");
-    assert_eq!(code(&session, "SELECT * FROM paimon_diff('t', 1, 2, attribute => true)").await, "NotImplemented");
     assert_eq!(
         rows(&session, "SELECT op, id FROM paimon_diff('t', 1, 2, attribute => false)").await,
         ["INSERT,3", "UPDATE,2"]
