@@ -5,14 +5,17 @@
 //! | `identity` | D-1, D-3, D-4, D-5: who committed what, and how often |
 //! | `chain` | D-2, D-6, D-8, D-10, D-18, D-20: how snapshots follow each other |
 //! | `files` | D-7, D-9, D-17, D-19: what commits did to files |
+//! | `deep` | D-13, D-16: what only reading the rows shows, on request |
 //! | `state` | D-11, D-12, D-14, D-15: what the newest snapshot holds |
 
 mod chain;
+mod deep;
 mod files;
 mod identity;
 mod material;
 mod state;
 
+pub use deep::deep;
 pub use material::Material;
 
 use super::history::History;
@@ -119,9 +122,14 @@ pub async fn anomalies(history: &History, zone: &SessionZone) -> Result<Vec<Find
     chain::detect(&material, &mut found).await?;
     files::detect(&material, &mut found)?;
     state::detect(&material, &mut found).await?;
+    sort(&mut found);
+    Ok(found)
+}
+
+/// Brings findings into the order of their detectors.
+pub fn sort(found: &mut [Finding]) {
     let number = |finding: &Finding| finding.detector.trim_start_matches("D-").parse::<u32>().unwrap_or(u32::MAX);
     found.sort_by(|a, b| number(a).cmp(&number(b)).then_with(|| a.snapshots.cmp(&b.snapshots)));
-    Ok(found)
 }
 
 /// Ids as `3, 5`.

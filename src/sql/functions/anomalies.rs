@@ -1,18 +1,21 @@
-//! `paimon_anomalies('db.t' [, from => 90, to => 120])`: what is wrong in a table's history.
+//! `paimon_anomalies('db.t' [, deep => true])`: what is wrong in a table's history.
+
+use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 
 use super::made::{Asked, Made};
 use crate::error::Result;
-use crate::recon::anomalies::anomalies;
+use crate::memory::MemoryBudget;
+use crate::recon::anomalies::{anomalies, deep, sort};
 use crate::sql::cells::{self, Cell, Kind};
 use crate::sql::system_tables::commits::ids;
 
 pub(super) const ANOMALIES: Made = Made {
     name: "paimon_anomalies",
-    parameters: &["table"],
-    usage: "paimon_anomalies('db.t')",
+    parameters: &["table", "deep"],
+    usage: "paimon_anomalies('db.t', deep => true); deep: data files are read, too",
     schema: |_| Ok(schema()),
     rows: |asked| Box::pin(async move { rows(&asked).await }),
 };
@@ -32,7 +35,12 @@ fn schema() -> SchemaRef {
 
 async fn rows(asked: &Asked) -> Result<RecordBatch> {
     let history = asked.history().await?;
-    let found = anomalies(&history, &asked.source.zone).await?;
+    let mut found = anomalies(&history, &asked.source.zone).await?;
+    if asked.call.is_true("deep") {
+        let budget: Arc<dyn MemoryBudget> = asked.source.budget();
+        found.extend(deep(&history, &asked.source.zone, &budget).await?);
+        sort(&mut found);
+    }
     let rows: Vec<Vec<Cell>> = found
         .into_iter()
         .map(|finding| {
