@@ -12,6 +12,7 @@ use clap::{ArgMatches, Args as ClapArgs, Command, CommandFactory, FromArgMatches
 
 use super::language::Language;
 use super::render::{Decimals, Format};
+use super::variables::quoted;
 
 /// Query Apache Paimon tables at a pinned snapshot.
 #[derive(Debug, Parser)]
@@ -216,6 +217,22 @@ pub enum Action {
         #[arg(long)]
         checkpoint: Option<i64>,
     },
+    /// Every kept version of a key
+    Key {
+        /// Table: t or db.t
+        table: String,
+        /// column=value of the key's columns; then: uncommitted, changelog
+        #[arg(required = true)]
+        key: Vec<String>,
+    },
+    /// Why a key is there, is not, or has another value
+    Why {
+        /// Table: t or db.t
+        table: String,
+        /// column=value of the key's columns; then: expected column=value, at snapshot
+        #[arg(required = true)]
+        key: Vec<String>,
+    },
 }
 
 impl Action {
@@ -259,8 +276,19 @@ impl Action {
             Self::Lag { table, checkpoint } => {
                 format!("\\lag {}{}", word(table), option("--checkpoint", checkpoint.map(|id| id.to_string())))
             }
+            Self::Key { table, key } => format!("\\key {} {}", word(table), values(key)),
+            Self::Why { table, key } => format!("\\why {} {}", word(table), values(key)),
         })
     }
+}
+
+/// `column=value` words, each value in quotes.
+fn values(words: &[String]) -> String {
+    let quoted = words.iter().map(|word| match word.split_once('=') {
+        Some((name, value)) => format!("{name}={}", quoted(value, '\'')),
+        None => word.clone(),
+    });
+    quoted.collect::<Vec<_>>().join(" ")
 }
 
 /// A word of a command line as the shell reads it: in quotes where it has blanks, unless it brings quotes of its own.

@@ -15,6 +15,7 @@ mod forensics;
 mod help;
 mod history;
 mod include;
+mod key;
 mod listings;
 mod more;
 mod output;
@@ -157,6 +158,7 @@ pub fn all() -> Vec<&'static Command> {
     all.extend([&counts::COUNTS, &files::FILES, &explain::EXPLAIN, &assert::ASSERT]);
     all.extend(forensics::COMMANDS);
     all.extend(wait::COMMANDS);
+    all.extend(key::COMMANDS);
     all.extend(run::COMMANDS);
     all.extend([&include::INCLUDE, &watch::WATCH]);
     all.extend(variables::COMMANDS);
