@@ -304,7 +304,8 @@ pub async fn stray_data(
     for (number, folder) in below.iter().enumerate() {
         for name in storage.list_dirs(folder).await?.into_iter().filter(|name| name.starts_with("bucket-")) {
             let files = storage.list(&folder.join(&name)?).await?.into_iter();
-            let data = files.filter(|file| FileRole::of_data(&file.name) == FileRole::Data && !is_temporary(&file.name));
+            let data =
+                files.filter(|file| FileRole::of_data(&file.name) == FileRole::Data && !is_temporary(&file.name));
             found.extend(data.map(|file| (number, name.clone(), file)));
         }
     }
