@@ -213,7 +213,7 @@ fn sorted_within(
 }
 
 /// The type of [`compared`]: maps are lists of entries.
-fn compared_type(data_type: &DataType) -> DataType {
+pub(crate) fn compared_type(data_type: &DataType) -> DataType {
     let inner = |field: &FieldRef| -> FieldRef {
         Arc::new(field.as_ref().clone().with_data_type(compared_type(field.data_type())))
     };
@@ -227,7 +227,7 @@ fn compared_type(data_type: &DataType) -> DataType {
 }
 
 /// Values in a form that is the same for equal ones: entries of maps by key, one zero and one NaN.
-fn compared(array: &ArrayRef) -> DfResult<ArrayRef> {
+pub(crate) fn compared(array: &ArrayRef) -> DfResult<ArrayRef> {
     Ok(match array.data_type() {
         DataType::Float32 => {
             let one = |value: f32| if value.is_nan() { f32::NAN } else { value + 0.0 };

@@ -58,7 +58,7 @@ mod yielding;
 pub use answered::with_answers;
 pub use budget::PoolBudget;
 pub use compared::Compared;
-pub(crate) use comparison::{changed_columns, compared_form, in_any_order};
+pub(crate) use comparison::{changed_columns, compared as compared_values, compared_form, compared_type, in_any_order};
 pub use env::{QueryEnv, QueryLimits};
 pub use open_table::OpenTable;
 pub use report::{ScanLog, ScanReport};

@@ -4,6 +4,7 @@
 pub mod accounting;
 pub mod anomalies;
 pub mod commits;
+pub mod compare;
 pub mod conflicts;
 pub mod creation;
 pub mod entry_texts;

@@ -1,0 +1,670 @@
+//! Two sides by key: one pass over both in the order of the key, and a look at what one side alone showed.
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use arrow::array::{Array, RecordBatch, UInt32Array};
+use arrow::compute::{concat_batches, interleave_record_batch, take_record_batch};
+use arrow::row::{RowConverter, SortField};
+use datafusion::common::{Column as PlanColumn, ScalarValue};
+use datafusion::execution::{SendableRecordBatchStream, SessionState};
+use datafusion::logical_expr::{Expr, lit};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use futures::{StreamExt, TryStreamExt, stream};
+
+use super::convert::Manner;
+use super::cursor::{At, Cursor, Loaded};
+use super::judge::{Finding, Judge};
+use super::pairs::{Pairs, Role, Wanted, pair};
+use super::pending::{Pending, Waiting};
+use super::progress::{Identity, Progress, SEGMENT, Segment, hex};
+use super::report::Report;
+use super::side::{Asked, Form, Ordered, Side, SideRows, ordered};
+use super::tally::{Class, Examples, Sink, Tally};
+use crate::error::{Error, Result};
+use crate::query::Work;
+
+/// Rows of one key that are compared, at most.
+const GROUP: usize = 10_000;
+/// Pairs of rows that are compared at once.
+const PAIRS: usize = 8_192;
+/// Keys that are looked up by name; more are found by reading all.
+const NAMED_KEYS: u64 = 2_000;
+/// Keys that a database is asked for at once.
+const KEYS_AT_ONCE: usize = 500;
+/// Keys that a database is asked for by name in all.
+const KEYS_OF_SOURCE: u64 = 20_000;
+
+/// What is compared, and how.
+#[derive(Default)]
+pub struct Options {
+    /// The columns.
+    pub wanted: Wanted,
+    /// Rows newer than this, by the column in [`Wanted::horizon`], are left out.
+    pub horizon: Option<ScalarValue>,
+    /// How values are brought to common types.
+    pub manner: Manner,
+    /// Keys that are looked at, of a million, by their hash; None: all.
+    pub sample: Option<u32>,
+    /// Examples of each class that are kept.
+    pub examples: usize,
+    /// Ends after so many findings that make the sides different.
+    pub stop_after: Option<u64>,
+    /// Where progress is kept.
+    pub progress: Option<PathBuf>,
+    /// Takes every finding.
+    pub sink: Option<Sink>,
+}
+
+/// A comparison that is planned and reads nothing yet.
+pub struct Comparison {
+    sides: [Side; 2],
+    options: Options,
+    pairs: Arc<Pairs>,
+    forms: [Arc<Form>; 2],
+    plans: [Ordered; 2],
+    judge: Arc<Judge>,
+    identity: Identity,
+    before: Option<Progress>,
+    state: SessionState,
+}
+
+impl Comparison {
+    /// Plans a comparison in a session.
+    ///
+    /// # Errors
+    /// Columns that do not go together, progress of something else, those of planning.
+    pub async fn plan(left: Side, right: Side, options: Options, state: &SessionState) -> Result<Self> {
+        let pairs = Arc::new(pair(&left.columns, &right.columns, &options.wanted)?);
+        let forms = [Form::new(&pairs, false, options.manner)?, Form::new(&pairs, true, options.manner)?];
+        let [left_form, right_form] = &forms;
+        let judge = Judge::new(left_form, right_form, &pairs, options.horizon.as_ref(), &options.manner)?;
+        let condition = |side: &Side| side.condition.as_ref().map(ToString::to_string);
+        let identity = Identity {
+            left: (left.name.clone(), left.position.clone()),
+            right: (right.name.clone(), right.position.clone()),
+            asked: format!(
+                "{:?}; {:?}; {:?}; {:?}; {:?}; {:?}",
+                options.wanted,
+                options.horizon,
+                options.manner,
+                options.sample,
+                condition(&left),
+                condition(&right)
+            ),
+        };
+        let before = match &options.progress {
+            Some(path) => Progress::read(path, &identity)?,
+            None => None,
+        };
+        let asked = Asked {
+            filtered: true,
+            after: before.as_ref().and_then(Progress::last_key),
+            sample: options.sample,
+            ..Asked::default()
+        };
+        let plans =
+            [ordered(&left, left_form, asked.clone(), state).await?, ordered(&right, right_form, asked, state).await?];
+        let sides = [left, right];
+        Ok(Self { sides, options, pairs, forms, plans, judge, identity, before, state: state.clone() })
+    }
+
+    /// What is read of files, on the left and on the right.
+    pub fn works(&self) -> [&Work; 2] {
+        let [left, right] = &self.plans;
+        [&left.work, &right.work]
+    }
+
+    /// Compares.
+    ///
+    /// # Errors
+    /// What cannot be read; a side that changed meanwhile: there is no verdict then.
+    pub async fn run(self) -> Result<Report> {
+        let Self { sides, options, pairs, forms, plans, judge, identity, before, state } = self;
+        let [left_plan, right_plan] = &plans;
+        let [left_form, right_form] = &forms;
+        let [left_side, right_side] = &sides;
+        let cursor = |plan: &Ordered, form: &Arc<Form>, side: &Side| -> Result<Cursor> {
+            Ok(Cursor::new(plan.begin(&state)?, form, &judge, &side.name, pairs.keys))
+        };
+        let cursors = [cursor(left_plan, left_form, left_side)?, cursor(right_plan, right_form, right_side)?];
+        let disk = &state.runtime_env().disk_manager;
+        let pending = [Pending::new(&left_form.schema, disk), Pending::new(&right_form.schema, disk)];
+        let values = pairs.all.iter().filter(|pair| pair.role == Role::Compared);
+        let values = RowConverter::new(values.map(|pair| SortField::new(pair.common.data_type())).collect())?;
+        let tally = before.as_ref().map_or_else(|| Tally::new(pairs.all.len()), |before| before.tally.clone());
+        let looked_up = before.as_ref().map_or([0; 2], |before| before.looked_up);
+        let filtered = sides.iter().any(|side| side.condition.is_some());
+        let examples = Examples { most: options.examples, sink: options.sink, judge: Arc::clone(&judge) };
+        let in_condition = condition_pairs(&sides, &pairs);
+        let mut run = Run {
+            sides: &sides,
+            forms: &forms,
+            pairs: &pairs,
+            judge: &judge,
+            state: &state,
+            cursors,
+            pending,
+            values,
+            tally,
+            examples,
+            filtered,
+            in_condition,
+            looked_up,
+            manner: options.manner,
+            batches: None,
+            together: Vec::new(),
+        };
+        let mut kept = options.progress.as_ref().map(|path| {
+            let progress = before.clone().unwrap_or_else(|| Progress {
+                identity,
+                segments: Vec::new(),
+                tally: run.tally.clone(),
+                looked_up,
+                cut: [vec![0; pairs.all.len()], vec![0; pairs.all.len()]],
+                mapped: vec![0; pairs.all.len()],
+            });
+            Kept { path: path.clone(), before: (progress.cut.clone(), progress.mapped.clone()), progress }
+        });
+        let stopped = run.all(options.stop_after, kept.as_mut()).await?;
+        let Run { tally, looked_up, .. } = run;
+        for side in &sides {
+            side.check().await?;
+        }
+        let closed = tally.closed();
+        if closed != tally.rows {
+            return Err(Error::internal(format!(
+                "the sums do not close: {} and {} rows were read, {} and {} are told of",
+                tally.rows[0], tally.rows[1], closed[0], closed[1]
+            ))
+            .with_code("SumsNotClosed"));
+        }
+        let more =
+            |side: usize, at: usize| before.as_ref().and_then(|b| b.cut.get(side)?.get(at).copied()).unwrap_or(0);
+        let cut = [0, 1].map(|side| -> Vec<u64> {
+            (0..pairs.all.len()).map(|at| forms[side].found.cut(at) + more(side, at)).collect()
+        });
+        let mapped = (0..pairs.all.len()).map(|at| {
+            right_form.found.mapped(at) + before.as_ref().and_then(|b| b.mapped.get(at).copied()).unwrap_or(0)
+        });
+        Ok(Report::new(super::report::Parts {
+            sides: &sides,
+            pairs: &pairs,
+            tally,
+            looked_up,
+            streamed: [left_plan.streamed, right_plan.streamed],
+            cut,
+            mapped: mapped.collect(),
+            stopped,
+            sample: options.sample,
+            resumed: before.is_some(),
+            horizon: options.horizon,
+            filtered,
+        }))
+    }
+}
+
+/// Pairs that the conditions of the sides are about.
+fn condition_pairs(sides: &[Side; 2], pairs: &Pairs) -> Vec<usize> {
+    let names: Vec<String> = sides
+        .iter()
+        .filter_map(|side| side.condition.as_ref())
+        .flat_map(|condition| condition.column_refs().into_iter().map(|column| column.name.to_lowercase()))
+        .collect();
+    let about = |name: &str| names.contains(&name.to_lowercase());
+    let found = pairs.all.iter().enumerate().filter(|(_, pair)| about(&pair.left.name) || about(&pair.right.name));
+    found.map(|(at, _)| at).collect()
+}
+
+struct Kept {
+    path: PathBuf,
+    progress: Progress,
+    /// Values that lost digits, and that stood for others, in the runs before.
+    before: ([Vec<u64>; 2], Vec<u64>),
+}
+
+/// A comparison under way.
+struct Run<'a> {
+    sides: &'a [Side; 2],
+    forms: &'a [Arc<Form>; 2],
+    pairs: &'a Arc<Pairs>,
+    judge: &'a Arc<Judge>,
+    state: &'a SessionState,
+    cursors: [Cursor; 2],
+    pending: [Pending; 2],
+    /// Of the compared columns.
+    values: RowConverter,
+    tally: Tally,
+    examples: Examples,
+    /// Whether a side has a condition: a row that only one side shows may be on the other one too.
+    filtered: bool,
+    in_condition: Vec<usize>,
+    looked_up: [u64; 2],
+    manner: Manner,
+    /// Rows of one key each that wait to be compared, and their batches.
+    batches: Option<(Arc<Loaded>, Arc<Loaded>)>,
+    together: Vec<(u32, u32)>,
+}
+
+impl Run<'_> {
+    /// Goes through both sides; whether it stopped before the end.
+    async fn all(&mut self, stop_after: Option<u64>, mut kept: Option<&mut Kept>) -> Result<bool> {
+        let mut last_key: Option<Vec<u8>> = None;
+        let mut keys = 0;
+        loop {
+            let [left, right] = &mut self.cursors;
+            let (one, other) = (left.here().await?, right.here().await?);
+            let order = match (&one, &other) {
+                (None, None) => break,
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (Some(one), Some(other)) => one.key().cmp(&other.key()),
+            };
+            if kept.is_some() {
+                let at = if order == Ordering::Greater { &other } else { &one };
+                last_key = at.as_ref().map(|at| at.key().data().to_vec());
+            }
+            match (order, one, other) {
+                (Ordering::Less, Some(one), _) => self.lone_key(false, one).await?,
+                (Ordering::Greater, _, Some(other)) => self.lone_key(true, other).await?,
+                (_, Some(one), Some(other)) => self.same_key(one, other).await?,
+                _ => return Err(Error::internal("a row went missing between the sides")),
+            }
+            if stop_after.is_some_and(|most| self.tally.differences() >= most) {
+                self.flush().await?;
+                self.settle().await?;
+                self.count_passed()?;
+                return Ok(true);
+            }
+            keys += 1;
+            if let Some(kept) = kept.as_deref_mut()
+                && keys >= SEGMENT
+            {
+                self.keep(kept, &last_key).await?;
+                keys = 0;
+            }
+        }
+        self.flush().await?;
+        self.settle().await?;
+        self.count_passed()?;
+        if let Some(kept) = kept {
+            self.keep(kept, &last_key).await?;
+        }
+        Ok(false)
+    }
+
+    fn count_passed(&mut self) -> Result<()> {
+        for (side, cursor) in self.cursors.iter_mut().enumerate() {
+            for batch in cursor.passed() {
+                self.tally.passed(self.pairs, side == 1, &batch)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends a segment and keeps what is done.
+    async fn keep(&mut self, kept: &mut Kept, last: &Option<Vec<u8>>) -> Result<()> {
+        let Some(last) = last else { return Ok(()) };
+        self.flush().await?;
+        self.settle().await?;
+        self.count_passed()?;
+        let progress = &mut kept.progress;
+        let rows = |side: usize| self.tally.rows[side] - progress.tally.rows[side];
+        progress.segments.push(Segment {
+            left_rows: rows(0),
+            right_rows: rows(1),
+            differences: self.tally.differences() - progress.tally.differences(),
+            upto: hex(last),
+        });
+        progress.tally = self.tally.clone();
+        progress.looked_up = self.looked_up;
+        for (side, form) in self.forms.iter().enumerate() {
+            for at in 0..self.pairs.all.len() {
+                progress.cut[side][at] = kept.before.0[side][at] + form.found.cut(at);
+                progress.mapped[at] = kept.before.1[at] + self.forms[1].found.mapped(at);
+            }
+        }
+        progress.write(&kept.path)
+    }
+
+    /// Rows of a key that one side alone has.
+    async fn lone_key(&mut self, right: bool, row: At) -> Result<()> {
+        let cursor = &mut self.cursors[usize::from(right)];
+        if !cursor.repeats().await? {
+            cursor.advance();
+            return self.lone(right, &row);
+        }
+        let odd = row.has_null_key() || row.has_unread_key();
+        if odd {
+            // no key at all: they are not the same one, and there may be any number of them
+            cursor.advance();
+            return self.lone(right, &row);
+        }
+        let rows = cursor.group(GROUP).await?;
+        let (lefts, rights) = if right { (Vec::new(), rows) } else { (rows, Vec::new()) };
+        self.group(lefts, rights)
+    }
+
+    async fn same_key(&mut self, one: At, other: At) -> Result<()> {
+        if one.has_null_key() || one.has_unread_key() || other.has_null_key() || other.has_unread_key() {
+            let right = !(one.has_null_key() || one.has_unread_key());
+            return self.lone_key(right, if right { other } else { one }).await;
+        }
+        let [left, right] = &mut self.cursors;
+        let (repeats, other_repeats) = (left.repeats().await?, right.repeats().await?);
+        if repeats || other_repeats {
+            let (lefts, rights) = (left.group(GROUP).await?, right.group(GROUP).await?);
+            return self.group(lefts, rights);
+        }
+        left.advance();
+        right.advance();
+        if one.is_late() || other.is_late() {
+            return self.late(Some(&one), Some(&other));
+        }
+        let same =
+            self.batches.as_ref().is_some_and(|(a, b)| Arc::ptr_eq(a, &one.batch) && Arc::ptr_eq(b, &other.batch));
+        if !same || self.together.len() >= PAIRS {
+            self.flush().await?;
+            self.batches = Some((Arc::clone(&one.batch), Arc::clone(&other.batch)));
+        }
+        self.together.push((index(one.row)?, index(other.row)?));
+        Ok(())
+    }
+
+    /// Rows of which one is newer than the horizon.
+    fn late(&mut self, left: Option<&At>, right: Option<&At>) -> Result<()> {
+        let class = if right.is_some_and(At::is_late) { Class::Late } else { Class::LateUpdate };
+        for (row, right) in [(left, false), (right, true)] {
+            if let Some(row) = row {
+                self.tally.leave_out(self.pairs, right, row)?;
+            }
+        }
+        let counts = (u64::from(left.is_some()), u64::from(right.is_some()));
+        self.tally.found(class, 1, counts.0, counts.1);
+        let pairs = match (left, right) {
+            (Some(left), Some(right)) => self.judge.differing(&alone(left), &alone(right))?,
+            _ => Vec::new(),
+        };
+        self.examples.keep(&mut self.tally, class, (left, right), &pairs, counts)
+    }
+
+    /// A row whose key the other side does not show.
+    fn lone(&mut self, right: bool, row: &At) -> Result<()> {
+        let rows = if right { (None, Some(row)) } else { (Some(row), None) };
+        if !row.has_null_key() && !row.has_unread_key() {
+            if row.is_late() {
+                return self.late(rows.0, rows.1);
+            }
+            if self.filtered {
+                return self.pending[usize::from(right)].push(row);
+            }
+        }
+        let class = if row.has_unread_key() {
+            Class::Unreadable
+        } else if row.has_null_key() {
+            Class::NullKey
+        } else if right {
+            Class::MissingInLake
+        } else {
+            Class::ExtraInLake
+        };
+        self.one(class, right, row)
+    }
+
+    fn one(&mut self, class: Class, right: bool, row: &At) -> Result<()> {
+        let rows = if right { (None, Some(row)) } else { (Some(row), None) };
+        let counts = (u64::from(!right), u64::from(right));
+        self.tally.found(class, 1, counts.0, counts.1);
+        self.examples.keep(&mut self.tally, class, rows, &[], counts)
+    }
+
+    /// Rows of one key, of which a side has several.
+    fn group(&mut self, lefts: Vec<At>, rights: Vec<At>) -> Result<()> {
+        for (right, rows, others) in [(false, &lefts, rights.len()), (true, &rights, lefts.len())] {
+            if let [first, _, ..] = rows.as_slice() {
+                // one row of the side stands for the key where the other side has none
+                let surplus = rows.len().saturating_sub(others.max(1)) as u64;
+                let class = if right { Class::DupSource } else { Class::DupLake };
+                let counts = if right { (0, surplus) } else { (surplus, 0) };
+                self.tally.found(class, 1, counts.0, counts.1);
+                let own = if right { (None, Some(first)) } else { (Some(first), None) };
+                let all = rows.len() as u64;
+                self.examples.keep(&mut self.tally, class, own, &[], if right { (0, all) } else { (all, 0) })?;
+            }
+        }
+        if lefts.is_empty() || rights.is_empty() {
+            let (right, rows) = if lefts.is_empty() { (true, rights) } else { (false, lefts) };
+            return match rows.first() {
+                Some(first) => self.lone(right, first),
+                None => Ok(()),
+            };
+        }
+        // equal rows stand for each other first
+        let (one, other) = (gathered(&lefts)?, gathered(&rights)?);
+        let keys = |batch: &RecordBatch| self.values.convert_columns(&self.compared(batch));
+        let (one_keys, other_keys) = (keys(&one)?, keys(&other)?);
+        let readable = |right: bool, batch: &RecordBatch, row: usize| {
+            let form = &self.forms[usize::from(right)];
+            form.unread.iter().flatten().all(|at| batch.columns().get(*at).is_none_or(|column| column.is_null(row)))
+        };
+        let mut by_value: HashMap<&[u8], Vec<usize>> = HashMap::new();
+        for row in (0..rights.len()).rev() {
+            if readable(true, &other, row) && !rights.get(row).is_some_and(At::is_late) {
+                by_value.entry(other_keys.row(row).data()).or_default().push(row);
+            }
+        }
+        let mut used = vec![false; rights.len()];
+        let mut rest = Vec::new();
+        let mut equal = 0;
+        for (row, left) in lefts.iter().enumerate() {
+            let readable = readable(false, &one, row) && !left.is_late();
+            let found = if readable { by_value.get_mut(one_keys.row(row).data()).and_then(Vec::pop) } else { None };
+            match found.and_then(|found| used.get_mut(found)) {
+                Some(used) => {
+                    *used = true;
+                    equal += 1;
+                }
+                None => rest.push(left),
+            }
+        }
+        let mut others = rights.iter().zip(&used).filter(|(_, used)| !**used).map(|(right, _)| right);
+        self.tally.found(Class::Equal, equal, equal, equal);
+        // what is left of both is compared in the order it came; what is left of one is counted above
+        for left in rest {
+            let Some(right) = others.next() else { break };
+            if left.is_late() || right.is_late() {
+                self.late(Some(left), Some(right))?;
+                continue;
+            }
+            let findings = self.judge.compare(&alone(left), &alone(right))?;
+            let finding = findings.and_then(|mut findings| findings.pop()).unwrap_or(Finding::Equal);
+            self.finding(finding, left, right)?;
+        }
+        Ok(())
+    }
+
+    fn compared(&self, batch: &RecordBatch) -> Vec<arrow::array::ArrayRef> {
+        let pairs = self.pairs.all.iter().zip(batch.columns());
+        pairs.filter(|(pair, _)| pair.role == Role::Compared).map(|(_, column)| Arc::clone(column)).collect()
+    }
+
+    fn finding(&mut self, finding: Finding, left: &At, right: &At) -> Result<()> {
+        let (class, pairs) = match finding {
+            Finding::Equal => {
+                self.tally.found(Class::Equal, 1, 1, 1);
+                return Ok(());
+            }
+            Finding::Tolerated(pairs) => (Class::Tolerated, pairs),
+            Finding::Different(pairs) => (Class::Different, pairs),
+            Finding::Unreadable(pairs) => (Class::Unreadable, pairs),
+        };
+        self.tally.found(class, 1, 1, 1);
+        for at in &pairs {
+            let within = self.judge.is_within(*at, (&left.batch.batch, left.row), (&right.batch.batch, right.row))?;
+            let counts = if within { &mut self.tally.tolerated } else { &mut self.tally.mismatches };
+            if let Some(count) = counts.get_mut(*at) {
+                *count += 1;
+            }
+        }
+        self.examples.keep(&mut self.tally, class, (Some(left), Some(right)), &pairs, (1, 1))
+    }
+
+    /// Compares the pairs that wait.
+    async fn flush(&mut self) -> Result<()> {
+        let together = std::mem::take(&mut self.together);
+        let Some((one, other)) = self.batches.take() else { return Ok(()) };
+        if together.is_empty() {
+            return Ok(());
+        }
+        let left = rows_of(&one.batch, together.iter().map(|(left, _)| *left))?;
+        let right = rows_of(&other.batch, together.iter().map(|(_, right)| *right))?;
+        match self.judge.compare(&left, &right)? {
+            None => {
+                let rows = together.len() as u64;
+                self.tally.found(Class::Equal, rows, rows, rows);
+            }
+            Some(findings) => {
+                for (finding, (left, right)) in findings.into_iter().zip(together) {
+                    let left = At { batch: Arc::clone(&one), row: left as usize };
+                    let right = At { batch: Arc::clone(&other), row: right as usize };
+                    self.finding(finding, &left, &right)?;
+                }
+            }
+        }
+        self.count_passed()?;
+        // streams in memory never wait, and whoever cancels has to be heard
+        tokio::task::consume_budget().await;
+        Ok(())
+    }
+
+    /// Looks for the rows of one side alone on the other side, beside its condition.
+    async fn settle(&mut self) -> Result<()> {
+        for right in [false, true] {
+            let count = self.pending[usize::from(right)].count;
+            if count > 0 {
+                let waiting = self.pending[usize::from(right)].take()?;
+                self.settle_side(right, count, &waiting).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn settle_side(&mut self, right: bool, count: u64, waiting: &Waiting) -> Result<()> {
+        let (own, other) = (usize::from(right), usize::from(!right));
+        let side = &self.sides[other];
+        // what is looked up is counted by itself
+        let form = Form::new(self.pairs, !right, self.manner)?;
+        let rows = look_up(self.state, side, &form, count, waiting).await?;
+        let mut others = Cursor::new(rows, &form, self.judge, &side.name, self.pairs.keys);
+        let mut owns =
+            Cursor::new(waiting.rows()?, &self.forms[own], self.judge, &self.sides[own].name, self.pairs.keys);
+        while let Some(row) = owns.here().await? {
+            owns.advance();
+            let found = loop {
+                let Some(other) = others.here().await? else { break None };
+                match other.key().cmp(&row.key()) {
+                    Ordering::Less => others.advance(),
+                    Ordering::Equal => break Some(other),
+                    Ordering::Greater => break None,
+                }
+            };
+            let class = match &found {
+                None if right => Class::MissingInLake,
+                None => Class::ExtraInLake,
+                Some(other) if other.is_late() && right => Class::LateUpdate,
+                Some(other) if other.is_late() => Class::Late,
+                Some(_) => Class::FilterMismatch,
+            };
+            let Some(found) = found else {
+                self.one(class, right, &row)?;
+                continue;
+            };
+            if class != Class::FilterMismatch {
+                self.tally.leave_out(self.pairs, right, &row)?;
+            }
+            let (left, right_row) = if right { (&found, &row) } else { (&row, &found) };
+            let differing = self.judge.differing(&alone(left), &alone(right_row))?;
+            let about: Vec<usize> = differing.iter().copied().filter(|at| self.in_condition.contains(at)).collect();
+            let counts = (u64::from(!right), u64::from(right));
+            self.tally.found(class, 1, counts.0, counts.1);
+            let shown = if about.is_empty() { differing } else { about };
+            self.examples.keep(&mut self.tally, class, (Some(left), Some(right_row)), &shown, counts)?;
+        }
+        self.looked_up[other] += form.found.rows.load(std::sync::atomic::Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+/// Rows of a side with the keys of those that wait, whatever its condition; others may come with them.
+async fn look_up(
+    state: &SessionState,
+    side: &Side,
+    form: &Arc<Form>,
+    count: u64,
+    waiting: &Waiting,
+) -> Result<SendableRecordBatchStream> {
+    let most = match &side.rows {
+        SideRows::Plan(_) => NAMED_KEYS,
+        SideRows::Source(_) => KEYS_OF_SOURCE,
+    };
+    let mut keys = None;
+    if count <= most {
+        let batches: Vec<RecordBatch> = waiting.rows()?.try_collect().await.map_err(Error::from_datafusion)?;
+        let schema = batches.first().map_or_else(|| Arc::clone(&form.schema), RecordBatch::schema);
+        keys = form.raw_keys(&concat_batches(&schema, &batches)?)?;
+    }
+    let asked = match (keys, &side.rows) {
+        (None, _) => vec![Asked::default()],
+        (Some(keys), SideRows::Plan(_)) => {
+            let columns = form.key_columns();
+            let conditions = columns.iter().enumerate().map(|(at, name)| {
+                let mut values: Vec<ScalarValue> = keys.iter().filter_map(|key| key.get(at).cloned()).collect();
+                values.dedup();
+                Expr::Column(PlanColumn::new_unqualified(name)).in_list(values.into_iter().map(lit).collect(), false)
+            });
+            vec![Asked { also: conditions.reduce(Expr::and), ..Asked::default() }]
+        }
+        (Some(keys), SideRows::Source(_)) => {
+            keys.chunks(KEYS_AT_ONCE).map(|keys| Asked { keys: keys.to_vec(), ..Asked::default() }).collect()
+        }
+    };
+    let mut streams = Vec::new();
+    for asked in asked {
+        streams.push(ordered(side, form, asked, state).await?);
+    }
+    let state = state.clone();
+    // one after another: keys come in order
+    let rows = stream::iter(streams)
+        .map(move |plan| plan.begin(&state).map_err(datafusion::error::DataFusionError::from))
+        .try_flatten();
+    Ok(Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&form.schema), rows)))
+}
+
+fn index(row: usize) -> Result<u32> {
+    u32::try_from(row).map_err(|_| Error::internal("a batch has too many rows"))
+}
+
+/// A row as a batch.
+fn alone(row: &At) -> RecordBatch {
+    row.batch.batch.slice(row.row, 1)
+}
+
+fn gathered(rows: &[At]) -> Result<RecordBatch> {
+    let batches: Vec<&RecordBatch> = rows.iter().map(|row| &row.batch.batch).collect();
+    let places: Vec<(usize, usize)> = rows.iter().enumerate().map(|(at, row)| (at, row.row)).collect();
+    Ok(interleave_record_batch(&batches, &places)?)
+}
+
+/// Rows of a batch, in ascending order.
+fn rows_of(batch: &RecordBatch, rows: impl ExactSizeIterator<Item = u32> + Clone) -> Result<RecordBatch> {
+    let count = rows.len();
+    let first = rows.clone().next().unwrap_or_default() as usize;
+    let last = rows.clone().last().unwrap_or_default() as usize;
+    // one of each: what lies between the first and the last is all of them
+    if last + 1 - first == count {
+        return Ok(batch.slice(first, count));
+    }
+    Ok(take_record_batch(batch, &UInt32Array::from_iter_values(rows))?)
+}
