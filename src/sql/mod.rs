@@ -29,6 +29,7 @@
 //! | `parameters` | values for `$name` |
 //! | `prepared` | PREPARE and EXECUTE |
 //! | `limits`, `writes`, `aside` | what a statement may read, where it may not write, and where it writes first |
+//! | `reconcile` | the sides of a comparison |
 //! | `asserted` | `query = value`, told apart |
 //! | `statements/` | `PIN`, `SHOW`, `DESCRIBE`, `EXPLAIN FILES`, refusals |
 //! | `system_tables/`, `functions/` | `t$name`, `paimon_…()` |
@@ -70,6 +71,7 @@ mod place;
 mod plain;
 mod planner;
 mod prepared;
+mod reconcile;
 mod refused;
 mod result;
 mod reworded;
@@ -105,6 +107,9 @@ mod tests;
 
 pub use crate::query::Work;
 pub use crate::recon::accounting::{Accounting, AccountingRow};
+pub use crate::recon::compare::{
+    Cell, Class, ClassReport, ColumnReport, Count, Example, Report as ReconcileReport, SideReport, Sink, Verdict,
+};
 pub use crate::recon::retention::{Hold, Reason};
 pub use crate::recon::source;
 pub use crate::scan::{Rule, ScanProgress};
@@ -120,7 +125,7 @@ pub use result::{
     Outlook, OutlookEnd, PinDetails, PinLine, PinNote, Readings, Scanned, SessionChoice, ShownPins, StatementKind,
     StatementResult, Timing,
 };
-pub use session::{Session, SessionConfig};
+pub use session::{Reconciled, Session, SessionConfig};
 pub use settings::Chosen;
 #[cfg(feature = "cli")]
 pub(crate) use tokens::Cursor;

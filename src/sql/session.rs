@@ -6,6 +6,7 @@ mod lookups;
 mod own_names;
 mod pins;
 mod planning;
+mod reconcile;
 mod wait;
 
 use std::collections::BTreeMap;
@@ -55,6 +56,7 @@ use crate::snapshot::SessionZone;
 use crate::snapshot::nearest::known_names;
 
 use self::planning::Planned;
+pub use self::reconcile::Reconciled;
 
 /// How a session starts.
 #[derive(Debug, Clone)]

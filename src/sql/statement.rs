@@ -349,8 +349,14 @@ impl Statement {
         place.attach(Error::from_datafusion(error))
     }
 
+    /// Takes what an inner statement read and told for its own.
+    pub(crate) fn take_in(&self, inner: &Self) {
+        inner.used().into_iter().for_each(|used| self.mark_used(used));
+        inner.notices().into_iter().for_each(|notice| self.notice(notice));
+    }
+
     /// A statement inside of this one: the same pins, names of its own.
-    pub(super) fn nested(self: &Arc<Self>) -> Arc<Self> {
+    pub(crate) fn nested(self: &Arc<Self>) -> Arc<Self> {
         Arc::new(Self {
             warehouse: self.warehouse.clone(),
             settings: Arc::clone(&self.settings),

@@ -25,6 +25,7 @@ mod one_pin;
 mod partitions;
 mod pins;
 mod read_only;
+mod reconcile;
 mod refusals;
 mod same_names;
 mod spellings;

@@ -1,10 +1,11 @@
-//! Table functions: changes between snapshots, row accounting. Their calls are found in a statement's tree and become
+//! Table functions: changes between snapshots, row accounting, comparison of two sides. Their calls are found in a statement's tree and become
 //! relations of that statement, so that what they need from storage is awaited, never blocked on.
 
 mod anomalies;
 mod attribution;
 mod changes;
 mod commit_rate;
+mod compare;
 mod conflicts;
 mod diff;
 mod explain_key;
@@ -52,6 +53,8 @@ pub(crate) enum Function {
     Changes,
     /// `paimon_delta`: rows that APPEND snapshots added, unmerged.
     Delta,
+    /// `paimon_compare`: two sides by key.
+    Compare,
     /// `paimon_diff`: the net effect on final rows.
     Diff,
     /// `paimon_commit_keys`: the net effect of one commit.
@@ -64,6 +67,7 @@ pub(crate) enum Function {
 
 const ALL: &[Function] = &[
     Function::Changes,
+    Function::Compare,
     Function::Delta,
     Function::Diff,
     Function::CommitKeys,
@@ -80,6 +84,7 @@ impl Function {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Changes => "paimon_changes",
+            Self::Compare => "paimon_compare",
             Self::Delta => "paimon_delta",
             Self::Diff => "paimon_diff",
             Self::CommitKeys => "paimon_commit_keys",
@@ -92,6 +97,20 @@ impl Function {
     fn parameters(self) -> &'static [&'static str] {
         match self {
             Self::Changes | Self::Delta => &["table", "from", "to", "at"],
+            Self::Compare => &[
+                "left",
+                "right",
+                "key",
+                "columns",
+                "where",
+                "horizon",
+                "tolerance",
+                "except",
+                "zone",
+                "sample",
+                "limit",
+                "from",
+            ],
             Self::Diff => &["table", "from", "to", "where", "columns", "partitions", "at", "attribute"],
             Self::CommitKeys => &["table", "snapshot", "where", "columns", "partitions"],
             Self::RowAccounting => &["table", "level", "mode", "at"],
@@ -202,13 +221,16 @@ impl Call {
                 }
                 other => return Err(call.wrong(format!("{other} is no argument"))),
             };
-            let argument = argument(name, expr, state, zone)?;
+            let argument = match function {
+                Function::Compare => part(name, expr, state)?,
+                _ => argument(name, expr, state, zone)?,
+            };
             if call.arguments.iter().any(|(known, _)| *known == name) {
                 return Err(call.wrong(format!("parameter {name} is given twice")));
             }
             call.arguments.push((name, argument));
         }
-        if call.text("table").is_none() {
+        if function != Function::Compare && call.text("table").is_none() {
             return Err(call.wrong("the table is missing"));
         }
         Ok(Some(call))
@@ -217,6 +239,11 @@ impl Call {
     fn wrong(&self, message: impl std::fmt::Display) -> Error {
         let usage = match self.function {
             Function::RowAccounting => "paimon_row_accounting('db.t', level => 'partition', mode => 'exact', at => 3)",
+            Function::Compare => {
+                "paimon_compare(left => 'db.t@v3', right => 'SELECT …', key => 'dt, id', columns => 'a, b MAP (''x'' => ''1'')', \
+                 where => '…', horizon => 'c <= 5', tolerance => 'a 0.01'); right is also a table, a file or the address of \
+                 a database with from => 'table'"
+            }
             Function::Changes => "paimon_changes('db.t', from => 1, to => 5)",
             Function::Delta => "paimon_delta('db.t', from => 1, to => 5)",
             Function::Diff => {
@@ -343,6 +370,18 @@ fn argument(name: &'static str, expr: &Expr, state: &SessionState, zone: &Sessio
     }
 }
 
+/// A part of a statement: a text, or a number as it is written.
+fn part(name: &'static str, expr: &Expr, state: &SessionState) -> Result<Argument> {
+    if let Some(text) = text(expr) {
+        return Ok(Argument::Text(text.to_string()));
+    }
+    match evaluate(state, expr)? {
+        ScalarValue::Utf8(Some(text)) => Ok(Argument::Text(text)),
+        number if number.data_type().is_numeric() && !number.is_null() => Ok(Argument::Text(number.to_string())),
+        _ => Err(Error::invalid(format!("{expr} is no value of parameter {name}")).with_code("BadArgument")),
+    }
+}
+
 /// The alias that lets `paimon_diff.op` be written.
 pub(crate) fn alias(name: &str) -> TableAlias {
     TableAlias { explicit: true, name: Ident::new(name), columns: Vec::new(), at: None }
@@ -354,9 +393,13 @@ pub(crate) async fn provider(
     database: &str,
     call: &Call,
 ) -> Result<Arc<dyn TableProvider>> {
+    if call.function == Function::Compare {
+        return compare::provider(statement, call).await;
+    }
     let name = call.text("table").unwrap_or_default();
     let (table, said) = table_of(statement, database, name).await?;
     match call.function {
+        Function::Compare => Err(call.wrong("it has no table")),
         Function::Changes | Function::Delta => {
             let from = call.version("from").ok_or_else(|| call.wrong("the start is missing"))?;
             if said != Selection::none() {

@@ -43,6 +43,7 @@ impl Session {
             }
             Command::Pin(command) => return self.pin(&run, command).await,
             Command::Wait(command) => return self.wait(&run, command).await,
+            Command::Reconcile(asked) => return self.reconcile_rows(&run, &asked).await,
             Command::Unpin(target) => return self.unpin(&run, target).await,
             Command::ShowPins => {
                 let held: Vec<_> = self.settings().pins.read().values().cloned().collect();

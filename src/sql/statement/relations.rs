@@ -288,10 +288,7 @@ impl Statement {
         self.nesting_of_views.fetch_add(view.nesting, Ordering::Relaxed);
         let result = DeepStack::of(view.nesting).wait(view.plan(&inner)).await;
         // what the view read belongs to this statement
-        inner.used().into_iter().for_each(|used| self.mark_used(used));
-        for notice in inner.notices() {
-            self.notice(notice);
-        }
+        self.take_in(&inner);
         result
     }
 }

@@ -3,6 +3,7 @@
 pub(super) mod describe;
 pub(super) mod explain_files;
 pub(super) mod pin;
+pub(super) mod reconcile;
 pub(super) mod refuse;
 pub(super) mod show;
 pub(super) mod wait;
@@ -15,6 +16,7 @@ use datafusion::sql::sqlparser::ast::{
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Span, Token, TokenWithSpan};
 
+pub(super) use self::reconcile::{Reconcile, RightSide, parse as parse_reconcile};
 use super::deep_stack::{DeepStack, Levels, nesting};
 use super::depth;
 use super::dialect::LakeDialect;
@@ -37,6 +39,8 @@ pub(super) enum Command {
     ExplainFiles(Box<DfStatement>),
     /// `PIN TABLE t AT (…)`, `PIN TABLES a AT (…), b`, `PIN DATABASE db AT (…)`
     Pin(PinCommand),
+    /// `RECONCILE …`
+    Reconcile(Box<Reconcile>),
     /// `UNPIN …`; None: all.
     Unpin(Option<Target>),
     ShowPins,
@@ -142,9 +146,7 @@ fn command(tokens: Vec<TokenWithSpan>, notices: &mut Vec<Notice>) -> Result<Comm
         return Ok(Command::Wait(wait::parse(&tokens)?));
     }
     if at(&["RECONCILE"]) {
-        return Err(Error::unsupported("RECONCILE comes later")
-            .with_code("NotYet")
-            .with_hint("paimon_diff compares two snapshots"));
+        return Ok(Command::Reconcile(Box::new(reconcile::parse(tokens, notices)?)));
     }
     if at(&["SHOW"]) && tokens.len() == 2 && is_word(tokens.get(1), "PINS") {
         return Ok(Command::ShowPins);

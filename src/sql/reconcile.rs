@@ -1,0 +1,215 @@
+//! A comparison of two sides as a statement names them: from tables, queries, files and addresses to sides with pins.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use arrow::datatypes::Schema;
+use datafusion::common::DFSchema;
+use datafusion::datasource::provider_as_source;
+use datafusion::execution::SessionState;
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
+use datafusion::sql::parser::Statement as DfStatement;
+use datafusion::sql::sqlparser::ast::{
+    Expr as SqlExpr, Query, Statement as SqlStatement, TableFactor, visit_expressions, visit_expressions_mut,
+};
+
+use super::constant::evaluate;
+use super::deep_stack::Levels;
+use super::depth;
+use super::doubles;
+use super::limits;
+use super::place::missing_column;
+use super::statement::Statement;
+use super::statements::{Reconcile, RightSide, name_of, parts};
+use super::types;
+use super::writes;
+use crate::error::{Error, Result};
+use crate::query::{LakeTable, Work};
+use crate::recon::compare::{
+    Column, Comparison, Guard, Manner, Options, Rounding, Side, SideRows, Sink, Tolerance, Wanted, file_side,
+};
+use crate::recon::source;
+use crate::snapshot::SessionZone;
+
+/// Plans a comparison; nothing is read of its rows before it is run.
+pub(crate) async fn plan(
+    statement: &Arc<Statement>,
+    state: &SessionState,
+    asked: &Reconcile,
+    sink: Option<Sink>,
+) -> Result<Comparison> {
+    let mut left = table_side(statement, &asked.left).await?;
+    let mut right = match &asked.right {
+        RightSide::Table(factor) => table_side(statement, factor).await?,
+        RightSide::Query(query) => query_side(statement, query).await?,
+        RightSide::File(path) => file_side(std::path::Path::new(path), state).await?,
+        RightSide::Source { url, what } => Side::of_source(source::open(url, what).await?),
+    };
+    let mut context = Vec::new();
+    if let Some(condition) = &asked.condition {
+        context = columns_of(condition)?;
+        for (side, which) in [(&mut left, "left"), (&mut right, "right")] {
+            side.condition =
+                Some(condition_of(state, side, condition).map_err(|error| error.with_context("side", which))?);
+        }
+    }
+    let horizon = match &asked.horizon {
+        Some((_, value)) => Some(evaluate(state, value)?),
+        None => None,
+    };
+    let mut tolerances = std::collections::BTreeMap::new();
+    for (column, text) in &asked.tolerances {
+        tolerances.insert(column.clone(), Tolerance::parse(text)?);
+    }
+    let zone = match &asked.zone {
+        Some(zone) => SessionZone::parse(zone)?,
+        None => *statement.zone(),
+    };
+    let wanted = Wanted {
+        key: asked.key.clone(),
+        columns: asked.columns.clone(),
+        except: asked.except.clone(),
+        maps: asked.maps.clone(),
+        tolerances,
+        context,
+        horizon: asked.horizon.as_ref().map(|(column, _)| column.clone()),
+        zone_stated: asked.zone.is_some(),
+    };
+    let options = Options {
+        wanted,
+        horizon,
+        manner: Manner { rounding: if asked.half_up { Rounding::HalfUp } else { Rounding::Truncate }, zone },
+        sample: asked.sample_percent.as_deref().map(sample).transpose()?.flatten(),
+        examples: asked.examples,
+        stop_after: asked.stop_after,
+        progress: asked.progress.as_ref().map(Into::into),
+        sink,
+    };
+    let comparison = Comparison::plan(left, right, options, state).await?;
+    let [one, other] = comparison.works();
+    let work = Work {
+        files: one.files + other.files,
+        file_bytes: one.file_bytes.saturating_add(other.file_bytes),
+        ..Work::default()
+    };
+    limits::check(&work, state.config_options())?;
+    Ok(comparison)
+}
+
+/// The part of a million keys that some percents are; None: all.
+fn sample(percent: &str) -> Result<Option<u32>> {
+    let wrong = || {
+        Error::invalid(format!("{percent} percent is no sample"))
+            .with_code("BadArgument")
+            .with_hint("more than 0 and at most 100: SAMPLE 1 PERCENT BY KEY HASH")
+    };
+    let number: f64 = percent.parse().map_err(|_| wrong())?;
+    if !(number > 0.0 && number <= 100.0) {
+        return Err(wrong());
+    }
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 1 and a million")]
+    let part = (number * 10_000.0).round().max(1.0) as u32;
+    Ok((part < 1_000_000).then_some(part))
+}
+
+/// A side of pins, columns and a plan.
+fn side(name: String, plan: LogicalPlan, inner: &Statement, declared: impl Fn(&str) -> Option<String>) -> Result<Side> {
+    let schema = plan.schema().inner();
+    let mut columns: Vec<Column> = Vec::new();
+    for field in schema.fields() {
+        if columns.iter().any(|known| known.name == *field.name()) {
+            return Err(Error::invalid(format!("two columns are called '{}'", field.name()))
+                .with_code("DuplicateName")
+                .with_hint("give each column of the query a name of its own: id AS a"));
+        }
+        let column = Column::new(field.name(), field.data_type().clone());
+        columns.push(Column { declared: declared(field.name()), ..column });
+    }
+    let pins: Vec<_> = inner.used().into_iter().map(|used| used.pin).collect();
+    let zone = inner.zone();
+    let position = match pins.as_slice() {
+        [] => "of this session, without a snapshot".to_string(),
+        pins => pins.iter().map(|pin| pin.describe(zone)).collect::<Vec<_>>().join("; "),
+    };
+    Ok(Side {
+        name,
+        position,
+        columns,
+        rows: SideRows::Plan(plan),
+        condition: None,
+        guards: pins.into_iter().map(Guard::Pin).collect(),
+    })
+}
+
+async fn table_side(statement: &Arc<Statement>, factor: &TableFactor) -> Result<Side> {
+    // pins of its own, and the same ones where both sides name one state
+    let inner = statement.nested();
+    let state = inner.state();
+    let provider = inner.relation(&state, factor.clone()).await?;
+    let name = name_of(factor).map_or_else(|| factor.to_string(), |name| parts(name).join("."));
+    let schema = provider.downcast_ref::<LakeTable>().map(|table| Arc::clone(&table.pin().schema));
+    let scan = statement.scan_name("side");
+    let plan = LogicalPlanBuilder::scan(scan, provider_as_source(provider), None)?.build()?;
+    statement.take_in(&inner);
+    side(name, plan, &inner, |name| {
+        let schema = schema.as_ref()?;
+        let field = schema.fields.get(schema.field_index(name)?)?;
+        Some(types::text(&field.field_type))
+    })
+}
+
+async fn query_side(statement: &Arc<Statement>, query: &Query) -> Result<Side> {
+    let inner = statement.nested();
+    let state = inner.state();
+    let parsed = DfStatement::Statement(Box::new(SqlStatement::Query(Box::new(query.clone()))));
+    let plan = inner.plan(&state, parsed).await?;
+    writes::check(&plan, statement.warehouse())?;
+    depth::check(&plan, Levels::here().most)?;
+    statement.take_in(&inner);
+    side("query".to_string(), plan, &inner, |_| None)
+}
+
+/// The columns a condition names.
+fn columns_of(condition: &SqlExpr) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    let mut qualified = None;
+    let _ = visit_expressions(condition, |part| {
+        match part {
+            SqlExpr::Identifier(name) => names.push(name.value.clone()),
+            SqlExpr::CompoundIdentifier(parts) => {
+                qualified = Some(SqlExpr::CompoundIdentifier(parts.clone()).to_string())
+            }
+            SqlExpr::Subquery(_) | SqlExpr::InSubquery { .. } | SqlExpr::Exists { .. } => {
+                qualified = Some("a subquery".to_string())
+            }
+            _ => {}
+        }
+        ControlFlow::<()>::Continue(())
+    });
+    match qualified {
+        None => Ok(names),
+        Some(what) => Err(Error::invalid(format!("{what} cannot stand in the condition of both sides"))
+            .with_code("BadArgument")
+            .with_hint("name columns without their table; what else decides goes into a query of the right side")),
+    }
+}
+
+/// A condition in the columns of a side, whatever their case there.
+fn condition_of(state: &SessionState, side: &Side, condition: &SqlExpr) -> Result<Expr> {
+    let mut condition = condition.clone();
+    let _ = visit_expressions_mut(&mut condition, |part| {
+        if let SqlExpr::Identifier(name) = part
+            && name.quote_style.is_none()
+            && let Some(column) = crate::recon::compare::find(&side.columns, &name.value)
+        {
+            name.value.clone_from(&column.name);
+            name.quote_style = Some('"');
+        }
+        ControlFlow::<()>::Continue(())
+    });
+    let fields = side.columns.iter();
+    let fields: Vec<_> = fields.map(|c| arrow::datatypes::Field::new(&c.name, c.data_type.clone(), true)).collect();
+    let columns = DFSchema::try_from(Schema::new(fields))?;
+    doubles::expression(state, &condition.to_string(), &columns)
+        .map_err(|error| missing_column(error, side.columns.iter().map(|column| column.name.as_str())))
+}

@@ -1,0 +1,188 @@
+//! RECONCILE and paimon_compare.
+
+use super::*;
+use crate::sql::{Class, Sink, Verdict};
+
+/// `pay.t`: three snapshots of payments, the later ones with a row changed, one added and one removed.
+fn payments() -> (TempDir, TableBuilder) {
+    let dir = tempfile::tempdir().unwrap();
+    let spec = TableSpec::new(&[
+        ("id", "BIGINT NOT NULL"),
+        ("amount", "DECIMAL(10, 2)"),
+        ("状态", "STRING"),
+        ("at", "TIMESTAMP_LTZ(3)"),
+    ])
+    .primary_key(&["id"])
+    .option("bucket", "1");
+    let mut table = TableBuilder::create(dir.path(), "pay", "t", &spec).unwrap();
+    let row = |id: i64, amount: &str, status: &str| json!({"id": id, "amount": amount, "状态": status, "at": "1970-01-01 00:00:01"});
+    table.append(&[row(1, "10.00", "2"), row(2, "20.50", "2"), row(3, "3.00", "4")]).unwrap();
+    table.append(&[row(2, "21.00", "2"), row(4, "4.00", "2")]).unwrap();
+    let mut gone = row(1, "10.00", "2");
+    gone["_ROW_KIND"] = json!("-D");
+    table.append(&[gone]).unwrap();
+    (dir, table)
+}
+
+#[tokio::test]
+async fn two_states_of_a_table_are_compared_at_their_pins() {
+    let (dir, _) = payments();
+    let session = session_of(&dir).await;
+    let sql = "RECONCILE t AT (VERSION => 1) WITH pay.t ON KEY (ID) LIMIT 1 PER CLASS";
+    let (found, pins) = all(session.run_one(sql).await.unwrap()).await;
+    assert_eq!(pins.iter().map(|pin| pin.snapshot_id).collect::<Vec<_>>(), [Some(1), Some(3)]);
+    assert_eq!((found[0][1].as_str(), found[0][6].as_str()), ("DIFFERENT", "3"), "{found:?}");
+    assert!(found[0][9].contains("pay.t @ snapshot 1") && found[0][9].contains("amount Δ = 5.5"), "{found:?}");
+    let part = |name: &str| found.iter().filter(|row| row[0] == name).map(|row| row[1..].join(",")).collect::<Vec<_>>();
+    assert_eq!(
+        part("class"),
+        [
+            "MISSING_IN_LAKE,NULL,NULL,NULL,NULL,1,0,1,NULL",
+            "EXTRA_IN_LAKE,NULL,NULL,NULL,NULL,1,1,0,NULL",
+            "DIFFERENT,NULL,NULL,NULL,NULL,1,1,1,NULL",
+            "EQUAL,NULL,NULL,NULL,NULL,1,1,1,NULL",
+        ]
+    );
+    assert!(part("example").contains(&r#"DIFFERENT,{"id":"2"},amount,20.5,21,NULL,1,1,NULL"#.to_string()), "{found:?}");
+    let same = "RECONCILE t@v2 WITH t VERSION AS OF 2 ON KEY (id)";
+    assert_eq!(all(session.run_one(same).await.unwrap()).await.0[0][1], "EQUAL");
+    // one state on both sides is one reading, and a session pin holds for both
+    session.run_one("PIN TABLE t AT (VERSION => 2)").await.unwrap();
+    assert_eq!(all(session.run_one("RECONCILE t WITH t ON KEY (id)").await.unwrap()).await.1.len(), 1);
+}
+
+#[tokio::test]
+async fn the_right_side_is_a_query_with_codes_conditions_and_a_horizon() {
+    let (dir, _) = payments();
+    let session = session_of(&dir).await;
+    let query = "SELECT * FROM (VALUES (2, 21, 'SUCC', 5), (3, 3, 'FAIL', 5), (4, 4, 'FAIL', 5), (9, 1, 'SUCC', 99)) AS s(id, \"AMOUNT\", \"状态\", ms)";
+    let query = format!(
+        "SELECT id, \"AMOUNT\", \"状态\", CAST(to_timestamp_millis(ms) AS TIMESTAMP(3)) AS \"at\" FROM ({query})"
+    );
+    let sql = |rest: &str| format!("RECONCILE t WITH ({query}) ON KEY (id) {rest}");
+    let coded = "COMPARE (amount, \"状态\" MAP ('SUCC' => '2', 'FAIL' => '4'))";
+    let report = |rest: String| {
+        let session = &session;
+        async move { session.reconcile(&rest, None).await.unwrap().report }
+    };
+    let found = report(sql(coded)).await;
+    let counts = |found: &crate::sql::ReconcileReport| {
+        [Class::Equal, Class::Different, Class::MissingInLake, Class::FilterMismatch, Class::Late]
+            .map(|class| found.count(class).findings)
+    };
+    assert_eq!(counts(&found), [2, 1, 1, 0, 0], "{found:?}");
+    // the condition is of both sides, in their own case
+    let found = report(sql(&format!("{coded} WHERE amount > 3"))).await;
+    assert_eq!(counts(&found), [1, 1, 0, 0, 0], "{found:?}");
+    let found = report(sql(&format!("{coded} WHERE \"状态\" IN ('2', 'SUCC')"))).await;
+    assert_eq!(counts(&found), [1, 0, 1, 1, 0], "{found:?}");
+    let error =
+        session.reconcile(&sql(coded).replace("COMPARE (amount,", "COMPARE (amount, \"at\","), None).await.unwrap_err();
+    assert_eq!(error.code(), "ZoneNotStated", "{error}");
+    let found = report(sql(&format!("{coded} HORIZON \"at\" <= TIMESTAMP '1970-01-01 00:00:00.050' ZONE 'UTC'"))).await;
+    assert_eq!(counts(&found), [0, 0, 0, 0, 1], "{found:?}");
+    assert_eq!(found.count(Class::LateUpdate).findings, 3);
+}
+
+#[tokio::test]
+async fn files_are_sides_identified_by_their_bytes() {
+    let (dir, _) = payments();
+    let session = session_of(&dir).await;
+    let files = tempfile::tempdir().unwrap();
+    let path = |name: &str| files.path().join(name).display().to_string();
+    std::fs::write(path("s.csv"), "ID,amount,状态\n2,21,2\n3,3.000,\n4,vier,2\n").unwrap();
+    let sql = format!("RECONCILE t WITH '{}' ON KEY (id)", path("s.csv"));
+    let report = session.reconcile(&sql, None).await.unwrap().report;
+    let counts = [Class::Equal, Class::Different, Class::Unreadable].map(|class| report.count(class).findings);
+    assert_eq!(counts, [1, 1, 1], "{report:?}");
+    assert!(report.right.position.contains("sha256"), "{report:?}");
+    session
+        .run_one(&format!("COPY (SELECT id, amount FROM t) TO '{}' STORED AS PARQUET", path("s.parquet")))
+        .await
+        .unwrap()
+        .stream
+        .try_collect::<Vec<_>>()
+        .await
+        .unwrap();
+    let sql = format!("RECONCILE t WITH '{}' ON KEY (id)", path("s.parquet"));
+    assert_eq!(session.reconcile(&sql, None).await.unwrap().report.verdict, Verdict::Equal);
+    for (file, code) in [("none.csv", "FileNotFound"), ("s.txt", "FileFormat")] {
+        assert_eq!(code_of(&session, &format!("RECONCILE t WITH '{}' ON KEY (id)", path(file))).await, code);
+    }
+    assert_eq!(
+        code_of(&session, "RECONCILE t WITH 'mysql://u:geheim@127.0.0.1:1/d' FROM 't' ON KEY (id)").await.is_empty(),
+        false
+    );
+}
+
+async fn code_of(session: &Session, sql: &str) -> &'static str {
+    let error = session.reconcile(sql, None).await.unwrap_err();
+    assert!(!format!("{error:?}").contains("geheim"), "{error:?}");
+    error.code()
+}
+
+#[tokio::test]
+async fn the_function_gives_the_same_rows_and_explain_reads_none() {
+    let (dir, _) = payments();
+    let session = session_of(&dir).await;
+    let call = "paimon_compare(left => 't@v1', right => 'SELECT id, amount FROM t', key => 'id', columns => 'amount', limit => 5)";
+    let found =
+        rows(&session, &format!("SELECT class, findings FROM {call} WHERE part = 'class' AND class <> 'EQUAL'")).await;
+    assert_eq!(found, ["DIFFERENT,1", "EXTRA_IN_LAKE,1", "MISSING_IN_LAKE,1"]);
+    let twice = format!("SELECT count(*) FROM {call} a JOIN {call} b ON a.part = b.part WHERE a.part = 'verdict'");
+    assert_eq!(rows(&session, &twice).await, ["1"]);
+    let statement = "RECONCILE t@v1 WITH (SELECT id, amount FROM t) ON KEY (id) COMPARE (amount) LIMIT 5 PER CLASS";
+    let mut one = rows(&session, statement).await;
+    let mut other = rows(&session, &format!("SELECT * FROM {call}")).await;
+    one.sort();
+    other.sort();
+    assert_eq!(one, other);
+    std::fs::remove_dir_all(dir.path().join("pay.db/t/bucket-0")).unwrap();
+    assert!(ask(&session, &format!("EXPLAIN SELECT * FROM {call}")).await.is_ok());
+    assert_eq!(code(&session, &format!("SELECT * FROM {call}")).await, "FileLost");
+    for wrong in ["left => 't', right => 't'", "left => 't', right => 't', key => 'id', limit => 'all'"] {
+        assert_eq!(code(&session, &format!("SELECT * FROM paimon_compare({wrong})")).await, "BadArgument", "{wrong}");
+    }
+}
+
+#[tokio::test]
+async fn a_result_is_kept_as_a_table_of_the_session() {
+    let (dir, _) = payments();
+    let session = session_of(&dir).await;
+    let sql = "RECONCILE t WITH t@v1 ON KEY (id) INTO result";
+    session.run_one(sql).await.unwrap();
+    assert_eq!(rows(&session, "SELECT class FROM result WHERE part = 'verdict'").await, ["DIFFERENT"]);
+    assert_eq!(code(&session, sql).await, "TableExists");
+    assert_eq!(code(&session, "RECONCILE t WITH t ON KEY (id) INTO pay.t").await, "TableExists");
+}
+
+#[tokio::test]
+async fn a_pin_that_expires_meanwhile_gives_no_verdict() {
+    let (dir, table) = payments();
+    let session = session_of(&dir).await;
+    let mut kept = true;
+    let expired: Sink = Box::new(move |_| if std::mem::replace(&mut kept, false) { table.expire(1) } else { Ok(()) });
+    let error = session.reconcile("RECONCILE t@v1 WITH t ON KEY (id)", Some(expired)).await.unwrap_err();
+    assert_eq!(error.code(), "SnapshotExpired", "{error}");
+}
+
+#[tokio::test]
+async fn what_cannot_be_compared_says_why() {
+    let (dir, _) = payments();
+    let session = session_of(&dir).await;
+    for (sql, expected) in [
+        ("RECONCILE t WITH (SELECT id, 'x' AS amount FROM t) ON KEY (id)", "NotComparable"),
+        ("RECONCILE t WITH (SELECT id, id FROM t) ON KEY (id)", "DuplicateName"),
+        ("RECONCILE t WITH t ON KEY (nr)", "ColumnNotFound"),
+        ("RECONCILE t WITH t ON KEY (id) WHERE nr = 1", "ColumnNotFound"),
+        ("RECONCILE t WITH t ON KEY (id) WHERE t.id = 1", "BadArgument"),
+        ("RECONCILE t WITH t ON KEY (id) WHERE id IN (SELECT 1)", "BadArgument"),
+        ("RECONCILE t WITH u ON KEY (id)", "TableNotFound"),
+        ("RECONCILE t WITH t ON KEY (id) SAMPLE 200 PERCENT BY KEY HASH", "BadArgument"),
+        ("RECONCILE t WITH t ON KEY (id) TOLERANCE \"状态\" 1", "BadTolerance"),
+        ("RECONCILE t WITH t ON KEY (id) HORIZON \"at\" <= 'soon'", "BadHorizon"),
+        ("RECONCILE t WITH", "Syntax"),
+    ] {
+        assert_eq!(code(&session, sql).await, expected, "{sql}");
+    }
+}
