@@ -30,7 +30,7 @@ pub struct Args {
 }
 
 const AFTER_HELP: &str = "\
-Exit codes: 0 done; 1 SQL or run error; 2 usage or missing file; 4 pin lost or expired, data file lost; \
+Exit codes: 0 done, equal; 1 SQL or run error; 2 usage or missing file; 3 different; 4 pin lost or expired, data file lost; \
 5 timeout or budget, \\watch waited in vain; 6 not committed, superseded; 7 not known; 130 interrupted; 143 terminated; 129 hung up.
 Without -c, -f and a terminal, statements are read from standard input.";
 
@@ -233,6 +233,8 @@ pub enum Action {
         #[arg(required = true)]
         key: Vec<String>,
     },
+    /// Compare tables with their sources as a file of checks says; exit code 0 when all are as expected, 3 when not
+    Reconcile(Reconcile),
 }
 
 impl Action {
@@ -242,6 +244,7 @@ impl Action {
             |name: &str, value: Option<String>| value.map(|value| format!(" {name} {value}")).unwrap_or_default();
         Some(match self {
             Self::Demo { .. } | Self::Test(_) => return None,
+            Self::Reconcile(asked) => asked.line(),
             Self::Counts { table, condition } => format!("\\counts {table} {}", condition.join(" ")),
             Self::Commits { table, user } => {
                 format!("\\commits {}{}", word(table), option("--user", user.as_deref().map(word)))
@@ -295,6 +298,50 @@ fn values(words: &[String]) -> String {
 fn word(text: &str) -> String {
     let plain = !text.contains(char::is_whitespace) || text.contains(['"', '`', '\'']);
     if plain { text.to_string() } else { format!("'{text}'") }
+}
+
+/// Options of `reconcile`.
+#[derive(Debug, Clone, ClapArgs)]
+pub struct Reconcile {
+    /// TOML file of checks
+    pub file: PathBuf,
+    /// Checks of it [default: all]
+    pub checks: Vec<String>,
+    /// State of the left sides, in place of their own: v3, tag:eod, ts:2026-04-16T10:00:00+08:00
+    #[arg(long, value_name = "PIN")]
+    pub at: Option<String>,
+    /// Write every finding into this folder, a file for each class
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// csv, ndjson or parquet
+    #[arg(long, value_name = "FORMAT", default_value = "csv")]
+    pub out_format: String,
+    /// Tell causes too
+    #[arg(long)]
+    pub why: bool,
+}
+
+impl Reconcile {
+    /// The line of the shell that does it.
+    pub fn line(&self) -> String {
+        let quoted = |text: &str| format!(" '{}'", text.replace('\'', "''"));
+        let mut line = format!("\\reconcile{}", quoted(&self.file.display().to_string()));
+        self.checks.iter().for_each(|check| line.push_str(&quoted(check)));
+        if let Some(at) = &self.at {
+            line.push_str(&format!(" --at{}", quoted(at)));
+        }
+        if let Some(out) = &self.out {
+            line.push_str(&format!(
+                " --out{} --out-format{}",
+                quoted(&out.display().to_string()),
+                quoted(&self.out_format)
+            ));
+        }
+        if self.why {
+            line.push_str(" --why");
+        }
+        line
+    }
 }
 
 /// Options of `test`.

@@ -8,6 +8,8 @@ pub const DONE: u8 = 0;
 pub const FAILED: u8 = 1;
 /// Usage, missing file.
 pub const USAGE: u8 = 2;
+/// Different: a comparison found differences, or none where some were expected.
+pub const DIFFERENT: u8 = 3;
 /// Pin lost or expired, data file lost.
 pub const LOST: u8 = 4;
 /// Timeout or budget.
@@ -30,6 +32,7 @@ pub fn code_of(error: &Error) -> u8 {
     match error.code() {
         "Interrupted" => INTERRUPTED,
         "Usage" | "FileNotFound" | "WarehouseNotFound" => USAGE,
+        "Different" => DIFFERENT,
         "SnapshotExpired" | "PinLost" | "DataFileMissing" | "FileLost" => LOST,
         "NotCommitted" | "Superseded" => NOT_YET,
         "CommitUnknown" => UNKNOWN,
@@ -58,6 +61,7 @@ mod tests {
             (Error::not_found("x").with_code("SnapshotExpired"), LOST),
             (Error::not_found("x").with_code("DataFileMissing"), LOST),
             (Error::corrupt("x").with_code("FileLost"), LOST),
+            (Error::invalid("x").with_code("Different"), DIFFERENT),
             (Error::exhausted("x").with_code("Timeout"), LIMIT),
             (super::super::interrupt::interrupted(), INTERRUPTED),
         ];

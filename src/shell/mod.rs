@@ -14,11 +14,13 @@
 //! | `names` | names in the statements that commands make |
 //! | `exact` | numbers as they are shown, compared and subtracted without a loss |
 //! | `suites/` | sqllogictest files |
+//! | `checks` | comparisons in files |
 //! | `demo/` | the demo warehouse and its tour |
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "the one room that prints")]
 
 mod args;
+mod checks;
 mod commands;
 mod complete;
 mod conditions;

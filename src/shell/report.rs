@@ -6,6 +6,7 @@ use std::io::{IsTerminal as _, Write as _};
 
 use super::input::Before;
 use super::language::{Language, Text, advice, both};
+use super::redact::redacted;
 use super::render::width::{escaped, visible, width};
 use crate::error::Error;
 
@@ -50,7 +51,12 @@ pub fn describe(error: &Error, source: Option<&Source>, color: bool, language: L
         if let Some(line_text) = line_text {
             let before = if line == 1 { source.before.text.as_str() } else { "" };
             let at = usize::try_from(column.saturating_sub(1)).unwrap_or(0);
-            out.push_str(&caret(&format!("{before}{line_text}"), before.chars().count() + at));
+            let line = format!("{before}{line_text}");
+            // an address in it may hold a password
+            match line.contains("://").then(|| redacted(&line)).filter(|bare| *bare != line) {
+                Some(bare) => drop(writeln!(out, "  {}", visible(&bare))),
+                None => out.push_str(&caret(&line, before.chars().count() + at)),
+            }
         }
     }
     for (name, value) in error.context() {
@@ -145,6 +151,15 @@ pub fn eprint_described(text: &str) {
 mod tests {
     use super::super::input::{Input, Piece, Statement};
     use super::*;
+
+    #[test]
+    fn a_password_in_the_line_that_is_shown_is_none() {
+        let error = Error::invalid("no").with_code("Syntax").with_context("line", 1).with_context("column", 50);
+        let text = "RECONCILE t WITH 'mysql://u:geheim@h/db' x ON KEY (id)".to_string();
+        let source = Source { text, line: 1, ..Source::default() };
+        let told = describe(&error, Some(&source), false, Language::En);
+        assert!(told.contains("mysql://") && !told.contains("geheim"), "{told}");
+    }
 
     #[test]
     fn error_points_at_the_place_in_cells() {

@@ -22,6 +22,7 @@ mod output;
 mod parameter;
 mod pin;
 mod quit;
+mod reconcile;
 mod run;
 mod settings;
 mod tour;
@@ -155,7 +156,7 @@ pub fn all() -> Vec<&'static Command> {
     all.extend(listings::COMMANDS);
     all.extend([&describe::DESCRIBE]);
     all.extend(pin::COMMANDS);
-    all.extend([&counts::COUNTS, &files::FILES, &explain::EXPLAIN, &assert::ASSERT]);
+    all.extend([&counts::COUNTS, &reconcile::RECONCILE, &files::FILES, &explain::EXPLAIN, &assert::ASSERT]);
     all.extend(forensics::COMMANDS);
     all.extend(wait::COMMANDS);
     all.extend(key::COMMANDS);

@@ -1,0 +1,309 @@
+//! Comparisons in TOML files, for CI and cron: each becomes a `RECONCILE` statement.
+//!
+//! ```toml
+//! [[check]]
+//! name = "pay"
+//! left = "pay.dwd_pay_success"
+//! at = "tag:eod"                      # or with the table: pay.dwd_pay_success@v3
+//! right = "SELECT …"                  # a query, a table, a .parquet or .csv file beside this one
+//! # right_env = "PAY_SOURCE_URL"      # the address of a database, from the environment
+//! # from = "pay_success"              # a table or SELECT of that database
+//! key = ["dt", "pay_id"]
+//! compare = ["amount", "status"]      # all common columns without it
+//! where = "pay_time <= TIMESTAMP '2026-04-16 10:00:00'"
+//! horizon = "update_time <= TIMESTAMP '2026-04-16 10:00:00'"
+//! limit = 100
+//! expected = "equal"
+//! map.status = { SUCC = "2" }
+//! tolerance.amount = "0.01"
+//! ```
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Deserialize;
+
+use crate::error::{Error, Result};
+
+/// A file of checks.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    check: Vec<Check>,
+}
+
+/// What is expected of a check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Expected {
+    /// That nothing differs.
+    #[default]
+    Equal,
+    /// That something does.
+    Different,
+}
+
+/// A number in TOML, or as text where its digits count.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(untagged)]
+enum Number {
+    Text(String),
+    Integer(i64),
+    Float(f64),
+}
+
+impl Number {
+    fn text(&self) -> String {
+        match self {
+            Self::Text(text) => text.clone(),
+            Self::Integer(number) => number.to_string(),
+            Self::Float(number) => number.to_string(),
+        }
+    }
+}
+
+/// One comparison.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Check {
+    /// Its name, for people and files.
+    pub name: String,
+    left: String,
+    at: Option<String>,
+    right: Option<String>,
+    right_env: Option<String>,
+    from: Option<String>,
+    key: Vec<String>,
+    compare: Option<Vec<String>>,
+    #[serde(default)]
+    except: Vec<String>,
+    #[serde(rename = "where")]
+    condition: Option<String>,
+    horizon: Option<String>,
+    #[serde(default)]
+    map: BTreeMap<String, BTreeMap<String, String>>,
+    #[serde(default)]
+    tolerance: BTreeMap<String, Number>,
+    zone: Option<String>,
+    #[serde(default)]
+    half_up: bool,
+    sample_percent: Option<Number>,
+    limit: Option<u64>,
+    stop_after: Option<u64>,
+    progress: Option<String>,
+    /// What makes it pass.
+    #[serde(default)]
+    pub expected: Expected,
+}
+
+/// The checks of a file.
+///
+/// # Errors
+/// A file that is not there, is no TOML, or has unknown keys.
+pub fn read(path: &Path) -> Result<Vec<Check>> {
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        Error::not_found("the file of checks cannot be read")
+            .with_code("FileNotFound")
+            .with_context("file", path.display())
+            .with_source(error)
+    })?;
+    let checks = parse(&text).map_err(|error| error.with_context("file", path.display()))?;
+    Ok(checks)
+}
+
+fn parse(text: &str) -> Result<Vec<Check>> {
+    let wrong = |message: String| {
+        Error::invalid(message).with_code("BadCheck").with_hint(
+            "write [[check]] with name, left, right, key = [\"id\"], and where needed compare, except, where, horizon, map, \
+             tolerance, zone, limit, expected",
+        )
+    };
+    let file: File = toml::from_str(text).map_err(|error| {
+        // its own display shows the line, in which a secret may stand
+        let line = error.span().map_or(0, |span| text.get(..span.start).unwrap_or_default().lines().count());
+        wrong(format!("line {line}: {}", error.message()))
+    })?;
+    for (at, check) in file.check.iter().enumerate() {
+        if file.check.iter().take(at).any(|other| other.name == check.name) {
+            return Err(wrong(format!("two checks are called {}", check.name)));
+        }
+        if check.right.is_some() == check.right_env.is_some() {
+            return Err(wrong(format!("check {} needs one of right and right_env", check.name)));
+        }
+    }
+    Ok(file.check)
+}
+
+fn identifier(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+fn string(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+/// `pay.t` at `v3` as `pay."t@v3"`, in place of a version that stands in the name.
+fn table_at(table: &str, at: Option<&str>) -> String {
+    let Some(at) = at else { return table.to_string() };
+    let bare = |name: &str| name.split_once('@').map_or(name, |(bare, _)| bare).to_string();
+    match table.strip_suffix('"') {
+        Some(open) => format!("{}@{}\"", bare(open), at.replace('"', "\"\"")),
+        None => {
+            let table = bare(table);
+            let begins = table.rfind('.').map_or(0, |point| point + 1);
+            let (before, name) = table.split_at(begins);
+            format!("{before}{}", identifier(&format!("{}@{at}", name.to_lowercase())))
+        }
+    }
+}
+
+impl Check {
+    /// The statement; `at`: the state of the left side in place of the check's own; `folder`: where files are.
+    ///
+    /// # Errors
+    /// A variable of the environment that is not set.
+    pub fn statement(&self, at: Option<&str>, folder: &Path) -> Result<String> {
+        // a pin may name its table
+        let at = at.map(|at| at.rsplit_once('@').map_or(at, |(_, at)| at)).or(self.at.as_deref());
+        let beside = |path: &str| folder.join(path).display().to_string();
+        let right = match (&self.right, &self.right_env) {
+            (Some(right), _) => {
+                let trimmed = right.trim();
+                let ends = |ending: &str| trimmed.to_lowercase().ends_with(ending);
+                let first = trimmed.split(|c: char| c.is_whitespace() || c == '(').next().unwrap_or_default();
+                if ["select", "with", "values", "from"].iter().any(|word| first.eq_ignore_ascii_case(word)) {
+                    format!("({trimmed})")
+                } else if trimmed.contains("://") {
+                    self.source(trimmed)
+                } else if ends(".csv") || ends(".parquet") {
+                    string(&beside(trimmed))
+                } else {
+                    trimmed.to_string()
+                }
+            }
+            (None, name) => {
+                let name = name.as_deref().unwrap_or_default();
+                let url = std::env::var(name).map_err(|_| {
+                    Error::invalid(format!("the variable {name} of the environment is not set"))
+                        .with_code("BadCheck")
+                        .with_context("check", &self.name)
+                        .with_hint("it holds the address of the database: mysql://user:…@host/db")
+                })?;
+                self.source(&url)
+            }
+        };
+        let names = |names: &[String]| names.iter().map(|name| identifier(name)).collect::<Vec<_>>().join(", ");
+        let mut sql = format!("RECONCILE {} WITH {right} ON KEY ({})", table_at(&self.left, at), names(&self.key));
+        if self.compare.is_some() || !self.map.is_empty() {
+            let mut columns = self.compare.clone().unwrap_or_default();
+            columns.extend(self.map.keys().filter(|name| !columns.contains(name)).cloned().collect::<Vec<_>>());
+            if self.compare.is_none() {
+                return Err(Error::invalid("map needs compare: name the columns that are compared")
+                    .with_code("BadCheck")
+                    .with_context("check", &self.name));
+            }
+            let columns = columns.iter().map(|name| match self.map.get(name) {
+                Some(map) => {
+                    let pairs = map.iter().map(|(from, to)| format!("{} => {}", string(from), string(to)));
+                    format!("{} MAP ({})", identifier(name), pairs.collect::<Vec<_>>().join(", "))
+                }
+                None => identifier(name),
+            });
+            sql.push_str(&format!(" COMPARE ({})", columns.collect::<Vec<_>>().join(", ")));
+        }
+        if !self.except.is_empty() {
+            sql.push_str(&format!(" EXCEPT ({})", names(&self.except)));
+        }
+        if let Some(condition) = &self.condition {
+            sql.push_str(&format!(" WHERE {condition}"));
+        }
+        if let Some(horizon) = &self.horizon {
+            sql.push_str(&format!(" HORIZON {horizon}"));
+        }
+        let tolerances: Vec<String> =
+            self.tolerance.iter().map(|(name, most)| format!("{} {}", identifier(name), most.text())).collect();
+        if !tolerances.is_empty() {
+            sql.push_str(&format!(" TOLERANCE {}", tolerances.join(", ")));
+        }
+        if let Some(zone) = &self.zone {
+            sql.push_str(&format!(" ZONE {}", string(zone)));
+        }
+        if self.half_up {
+            sql.push_str(" ROUND HALF UP");
+        }
+        if let Some(percent) = &self.sample_percent {
+            sql.push_str(&format!(" SAMPLE {} PERCENT BY KEY HASH", percent.text()));
+        }
+        if let Some(limit) = self.limit {
+            sql.push_str(&format!(" LIMIT {limit} PER CLASS"));
+        }
+        if let Some(most) = self.stop_after {
+            sql.push_str(&format!(" STOP AFTER {most}"));
+        }
+        if let Some(path) = &self.progress {
+            sql.push_str(&format!(" PROGRESS {}", string(&beside(path))));
+        }
+        Ok(sql)
+    }
+
+    fn source(&self, url: &str) -> String {
+        match &self.from {
+            Some(what) => format!("{} FROM {}", string(url), string(what)),
+            None => string(url),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_check_is_a_statement() {
+        let text = r#"
+            [[check]]
+            name = "pay"
+            left = "pay.T"
+            at = "v3"
+            right = "s.csv"
+            key = ["dt", "id"]
+            compare = ["amount", "status"]
+            where = "a = 1"
+            horizon = "t <= TIMESTAMP '2026-04-16 10:00:00'"
+            limit = 5
+            map.status = { SUCC = "it's" }
+            tolerance.amount = "0.01"
+            sample_percent = 0.5
+            expected = "different"
+            [[check]]
+            name = "two"
+            left = 'pay."A b"'
+            right = "select 1 as id"
+            key = ["id"]
+        "#;
+        let checks = parse(text).unwrap();
+        assert_eq!(
+            checks[0].statement(None, Path::new("/d")).unwrap(),
+            "RECONCILE pay.\"t@v3\" WITH '/d/s.csv' ON KEY (\"dt\", \"id\") COMPARE (\"amount\", \"status\" MAP ('SUCC' => 'it''s')) \
+             WHERE a = 1 HORIZON t <= TIMESTAMP '2026-04-16 10:00:00' TOLERANCE \"amount\" 0.01 SAMPLE 0.5 PERCENT BY KEY HASH \
+             LIMIT 5 PER CLASS"
+        );
+        assert_eq!(checks[0].expected, Expected::Different);
+        let two = checks[1].statement(Some("pay.\"A b\"@tag:x"), Path::new("")).unwrap();
+        assert_eq!(two, "RECONCILE pay.\"A b@tag:x\" WITH (select 1 as id) ON KEY (\"id\")");
+        for (table, expected) in
+            [("t@v4", "\"t@v3\""), ("pay.t@ts:2026-04-16.5", "pay.\"t@v3\""), ("\"t@v4\"", "\"t@v3\"")]
+        {
+            assert_eq!(table_at(table, Some("v3")), expected);
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_in_a_file_is_told_without_its_secrets() {
+        let of = |text: &str| format!("{:?}", parse(text).unwrap_err());
+        let secret = of("[[check]]\nname = 'a'\nright = 'mysql://u:geheim@h/d'\nright = 5\n");
+        assert!(secret.contains("BadCheck") && !secret.contains("geheim"), "{secret}");
+        assert!(of("[[check]]\nname='a'\nleft='t'\nright='u'\nkey=['id']\nkeys=1").contains("keys"));
+        assert!(of("[[check]]\nname='a'\nleft='t'\nkey=['id']").contains("needs one of"));
+    }
+}

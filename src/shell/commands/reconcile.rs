@@ -1,0 +1,303 @@
+//! `\reconcile`: checks of a file, or one comparison, with a verdict that scripts can go by.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch, StringArray, UInt64Array};
+use arrow::compute::concat_batches;
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use futures::future::{FutureExt, LocalBoxFuture};
+use parking_lot::Mutex;
+use parquet::arrow::ArrowWriter;
+
+use super::{Argument, Call, Command, Task, usage};
+use crate::error::{Error, Result};
+use crate::shell::checks::{self, Expected};
+use crate::shell::execute::{Answer, Show};
+use crate::shell::language::both;
+use crate::shell::state::Shell;
+use crate::shell::variables::replaced;
+use crate::sql::{Class, Example, Session, Sink};
+
+/// `\reconcile`
+pub const RECONCILE: Command = Command {
+    names: &["reconcile"],
+    usage: "file.toml [check …] [--at pin] [--out dir] | t with … on key (…)",
+    task: Task::Prove,
+    about: both("compare a table with its source, key by key", "逐主键核对表与其来源"),
+    detail: both(
+        "\\reconcile checks/pay.toml --at tag:eod --out diff\n\
+         \\reconcile pay.t@v3 with (select * from u) on key (id) compare (amount)\n\
+         --out writes every finding, a file for each class: csv, or --out-format ndjson or parquet",
+        "\\reconcile checks/pay.toml --at tag:eod --out diff\n\
+         \\reconcile pay.t@v3 with (select * from u) on key (id) compare (amount)\n\
+         --out 把每条差异按类别写成文件：csv，或用 --out-format 选 ndjson、parquet",
+    ),
+    argument: Argument::File,
+    run,
+};
+
+/// What a line says.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Asked {
+    file: PathBuf,
+    checks: Vec<String>,
+    at: Option<String>,
+    out: Option<PathBuf>,
+    format: OutFormat,
+}
+
+/// How findings are written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum OutFormat {
+    #[default]
+    Csv,
+    Ndjson,
+    Parquet,
+}
+
+fn asked(words: Vec<String>) -> Result<Asked> {
+    let mut asked = Asked::default();
+    let mut words = words.into_iter();
+    while let Some(word) = words.next() {
+        let mut value = |name: &str| words.next().ok_or_else(|| usage(format!("{name} lacks its value")));
+        match word.as_str() {
+            "--at" => asked.at = Some(value("--at")?),
+            "--out" => asked.out = Some(value("--out")?.into()),
+            "--out-format" => {
+                asked.format = match value("--out-format")?.to_lowercase().as_str() {
+                    "csv" => OutFormat::Csv,
+                    "ndjson" => OutFormat::Ndjson,
+                    "parquet" => OutFormat::Parquet,
+                    other => return Err(usage(format!("{other} is none of csv, ndjson and parquet"))),
+                }
+            }
+            "--why" => {
+                return Err(Error::unsupported("the causes of differences are not told yet")
+                    .with_code("NotYet")
+                    .with_hint("the examples name keys: look at them in the table's snapshots"));
+            }
+            option if option.starts_with("--") => return Err(usage(format!("there is no option {option}"))),
+            _ if asked.file.as_os_str().is_empty() => asked.file = word.into(),
+            _ => asked.checks.push(word),
+        }
+    }
+    Ok(asked)
+}
+
+fn run(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
+    async move {
+        let words = call.words(&shell.variables)?;
+        let is_file =
+            |word: &String| Path::new(word).extension().is_some_and(|ending| ending.eq_ignore_ascii_case("toml"));
+        if words.is_empty() {
+            return Err(usage("write \\reconcile file.toml, or \\reconcile t with … on key (…)"));
+        }
+        let (runs, out, format) = if words.iter().any(is_file) {
+            let asked = asked(words)?;
+            let checks = checks::read(&asked.file)?;
+            let unknown = asked.checks.iter().find(|name| !checks.iter().any(|check| check.name == **name));
+            if let Some(unknown) = unknown {
+                let known: Vec<&str> = checks.iter().map(|check| check.name.as_str()).collect();
+                return Err(usage(format!("there is no check {unknown} in the file: it has {}", known.join(", "))));
+            }
+            let folder = asked.file.parent().unwrap_or(Path::new("")).to_path_buf();
+            let wanted =
+                checks.into_iter().filter(|check| asked.checks.is_empty() || asked.checks.contains(&check.name));
+            let runs = wanted
+                .map(|check| Ok((check.name.clone(), check.statement(asked.at.as_deref(), &folder)?, check.expected)));
+            (runs.collect::<Result<Vec<_>>>()?, asked.out, asked.format)
+        } else {
+            let sql = format!("RECONCILE {}", replaced(call.sql(), &shell.variables));
+            (vec![("reconcile".to_string(), sql, Expected::Equal)], None, OutFormat::Csv)
+        };
+        let (mut batches, mut pins, mut notices, mut lines, mut red) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for (name, sql, expected) in runs {
+            let session: Arc<Session> = Arc::clone(&shell.session);
+            let files = out.as_ref().map(|folder| Files::new(&folder.join(&name), format));
+            let sink: Option<Sink> =
+                files.clone().map(|files| -> Sink { Box::new(move |example| files.lock().write(example)) });
+            let done = shell.under_guard(async move { session.reconcile(&sql, sink).await }).await;
+            let done = done.map_err(|error| error.with_context("check", &name))?;
+            if let Some(files) = files {
+                files.lock().finish()?;
+            }
+            batches.push(named(&name, &done.report.rows()?)?);
+            pins.extend(done.pins.into_iter().filter(|pin| !pins.contains(pin)).collect::<Vec<_>>());
+            notices.extend(done.notices);
+            lines.push(format!("{name}: {}", done.report.line));
+            if done.report.verdict.is_clean() != (expected == Expected::Equal) {
+                red.push(match expected {
+                    Expected::Equal => format!("{name}: {}", done.report.line),
+                    Expected::Different => format!("{name}: nothing differs, and something was to"),
+                });
+            }
+        }
+        let schema = batches.first().map_or_else(|| Arc::new(Schema::empty()), RecordBatch::schema);
+        let rows = concat_batches(&schema, &batches)?;
+        let mut answer = Answer::of_batches(schema, vec![rows])?;
+        (answer.pins, answer.notices) = (pins, notices);
+        shell.present(answer, Show { cap: false, shrink: true, ..Show::default() }).await?;
+        match red.as_slice() {
+            [] => shell.say(&lines),
+            red => Err(Error::invalid(red.join("\n")).with_code("Different")),
+        }
+    }
+    .boxed_local()
+}
+
+/// Rows with the name of their check before them.
+fn named(name: &str, rows: &RecordBatch) -> Result<RecordBatch> {
+    let mut fields: Vec<Arc<Field>> = vec![Arc::new(Field::new("check", DataType::Utf8, false))];
+    fields.extend(rows.schema().fields().iter().cloned());
+    let names: ArrayRef = Arc::new(StringArray::from_iter_values(std::iter::repeat_n(name, rows.num_rows())));
+    let columns = std::iter::once(names).chain(rows.columns().iter().cloned()).collect();
+    Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?)
+}
+
+/// Findings a file has in memory before they are written.
+const FINDINGS: usize = 4096;
+
+enum Writer {
+    Csv(arrow::csv::Writer<File>),
+    Ndjson(arrow::json::LineDelimitedWriter<File>),
+    Parquet(Box<ArrowWriter<File>>),
+}
+
+/// Every finding of a check, a file for each class.
+struct Files {
+    folder: PathBuf,
+    format: OutFormat,
+    open: BTreeMap<Class, (Writer, Vec<Example>)>,
+}
+
+impl Files {
+    fn new(folder: &Path, format: OutFormat) -> Arc<Mutex<Self>> {
+        Arc::new(Mutex::new(Self { folder: folder.to_path_buf(), format, open: BTreeMap::new() }))
+    }
+
+    fn schema() -> SchemaRef {
+        let text = |name: &str| Field::new(name, DataType::Utf8, true);
+        let number = |name: &str| Field::new(name, DataType::UInt64, false);
+        let names =
+            [text("key"), text("column"), text("left"), text("right"), number("left_rows"), number("right_rows")];
+        Arc::new(Schema::new(names.to_vec()))
+    }
+
+    fn create(&self, class: Class) -> Result<Writer> {
+        let ending = match self.format {
+            OutFormat::Csv => "csv",
+            OutFormat::Ndjson => "ndjson",
+            OutFormat::Parquet => "parquet",
+        };
+        let path = self.folder.join(format!("{}.{ending}", class.name().to_lowercase()));
+        let made = std::fs::create_dir_all(&self.folder).and_then(|()| File::create(&path));
+        let file = made.map_err(|error| {
+            Error::unavailable("findings cannot be written there")
+                .with_code("Storage")
+                .with_context("file", path.display())
+                .with_source(error)
+        })?;
+        Ok(match self.format {
+            OutFormat::Csv => Writer::Csv(arrow::csv::Writer::new(file)),
+            OutFormat::Ndjson => Writer::Ndjson(arrow::json::LineDelimitedWriter::new(file)),
+            OutFormat::Parquet => {
+                let writer = ArrowWriter::try_new(file, Self::schema(), None);
+                Writer::Parquet(Box::new(writer.map_err(|error| Error::from_datafusion(error.into()))?))
+            }
+        })
+    }
+
+    fn write(&mut self, example: &Example) -> Result<()> {
+        if !self.open.contains_key(&example.class) {
+            let writer = self.create(example.class)?;
+            self.open.insert(example.class, (writer, Vec::new()));
+        }
+        let Some((writer, waiting)) = self.open.get_mut(&example.class) else { return Ok(()) };
+        waiting.push(example.clone());
+        if waiting.len() >= FINDINGS { put(writer, waiting) } else { Ok(()) }
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        for (_, (mut writer, mut waiting)) in std::mem::take(&mut self.open) {
+            put(&mut writer, &mut waiting)?;
+            match writer {
+                Writer::Csv(writer) => {
+                    let flushed = writer.into_inner().flush();
+                    flushed.map_err(|error| {
+                        Error::unavailable("findings were not written").with_code("Storage").with_source(error)
+                    })?;
+                }
+                Writer::Ndjson(mut writer) => writer.finish()?,
+                Writer::Parquet(writer) => drop(writer.close().map_err(|error| Error::from_datafusion(error.into()))?),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Writes what waits: a row for each value that differs.
+fn put(writer: &mut Writer, waiting: &mut Vec<Example>) -> Result<()> {
+    let mut rows: Vec<(&Example, String, Option<(&str, Option<&str>, Option<&str>)>)> = Vec::new();
+    for example in waiting.iter() {
+        let key = example.key_json();
+        for cell in &example.cells {
+            let cell = (cell.column.as_str(), cell.left.as_deref(), cell.right.as_deref());
+            rows.push((example, key.clone(), Some(cell)));
+        }
+        if example.cells.is_empty() {
+            rows.push((example, key, None));
+        }
+    }
+    let keys: ArrayRef = Arc::new(StringArray::from_iter_values(rows.iter().map(|(_, key, _)| key)));
+    let columns: ArrayRef = Arc::new(rows.iter().map(|(.., cell)| cell.map(|cell| cell.0)).collect::<StringArray>());
+    let lefts: ArrayRef = Arc::new(rows.iter().map(|(.., cell)| cell.and_then(|cell| cell.1)).collect::<StringArray>());
+    let rights: ArrayRef =
+        Arc::new(rows.iter().map(|(.., cell)| cell.and_then(|cell| cell.2)).collect::<StringArray>());
+    let left_rows: ArrayRef =
+        Arc::new(UInt64Array::from_iter_values(rows.iter().map(|(example, ..)| example.left_rows)));
+    let right_rows: ArrayRef =
+        Arc::new(UInt64Array::from_iter_values(rows.iter().map(|(example, ..)| example.right_rows)));
+    let batch = RecordBatch::try_new(Files::schema(), vec![keys, columns, lefts, rights, left_rows, right_rows])?;
+    waiting.clear();
+    match writer {
+        Writer::Csv(writer) => writer.write(&batch)?,
+        Writer::Ndjson(writer) => writer.write(&batch)?,
+        Writer::Parquet(writer) => writer.write(&batch).map_err(|error| Error::from_datafusion(error.into()))?,
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        text.split(' ').map(str::to_string).collect()
+    }
+
+    #[test]
+    fn a_line_names_a_file_its_checks_and_options() {
+        let found = asked(words("a.toml pay --at v3 --out d --out-format ndjson more")).unwrap();
+        let expected = Asked {
+            file: "a.toml".into(),
+            checks: vec!["pay".into(), "more".into()],
+            at: Some("v3".into()),
+            out: Some("d".into()),
+            format: OutFormat::Ndjson,
+        };
+        assert_eq!(found, expected);
+        for (line, code) in [
+            ("a.toml --at", "Usage"),
+            ("a.toml --what", "Usage"),
+            ("a.toml --why", "NotYet"),
+            ("a.toml --out-format x", "Usage"),
+        ] {
+            assert_eq!(asked(words(line)).unwrap_err().code(), code, "{line}");
+        }
+    }
+}
