@@ -55,7 +55,7 @@ pub fn may_fail(column: &Column, common: &CommonType, mapped: bool) -> bool {
     if mapped || column.data_type == DataType::Null {
         return false;
     }
-    let cast_may_fail = match (&column.data_type, common) {
+    match (&column.data_type, common) {
         (_, CommonType::Nested(_) | CommonType::Boolean | CommonType::Binary) if !column.untyped => false,
         (_, CommonType::Text { .. } | CommonType::Double | CommonType::Float) if !column.untyped => false,
         (from, CommonType::Integer) => !(from.is_integer() || *from == DataType::Boolean),
@@ -70,8 +70,7 @@ pub fn may_fail(column: &Column, common: &CommonType, mapped: bool) -> bool {
         (DataType::Date32, CommonType::Date) => false,
         (DataType::Time32(_) | DataType::Time64(_), CommonType::Time(_)) => false,
         _ => true,
-    };
-    cast_may_fail
+    }
 }
 
 /// Whether values keep the order that they have in the column: its order is that of the common type then.

@@ -24,11 +24,14 @@ const ROWS: usize = 4096;
 /// Batches that they may hold in memory.
 const BATCHES: usize = 16;
 
+/// A file, and what writes it.
+type Written = (Arc<dyn SpillFile>, StreamWriter<Box<dyn SpillWriter>>);
+
 /// Rows of a side that wait.
 pub struct Pending {
     schema: SchemaRef,
     disk: Arc<DiskManager>,
-    file: Option<(Arc<dyn SpillFile>, StreamWriter<Box<dyn SpillWriter>>)>,
+    file: Option<Written>,
     batches: Vec<Arc<Loaded>>,
     rows: Vec<(usize, usize)>,
     /// How many there are.

@@ -163,7 +163,7 @@ fn named(name: &str, rows: &RecordBatch) -> Result<RecordBatch> {
 const FINDINGS: usize = 4096;
 
 enum Writer {
-    Csv(arrow::csv::Writer<File>),
+    Csv(Box<arrow::csv::Writer<File>>),
     Ndjson(arrow::json::LineDelimitedWriter<File>),
     Parquet(Box<ArrowWriter<File>>),
 }
@@ -203,7 +203,7 @@ impl Files {
                 .with_source(error)
         })?;
         Ok(match self.format {
-            OutFormat::Csv => Writer::Csv(arrow::csv::Writer::new(file)),
+            OutFormat::Csv => Writer::Csv(Box::new(arrow::csv::Writer::new(file))),
             OutFormat::Ndjson => Writer::Ndjson(arrow::json::LineDelimitedWriter::new(file)),
             OutFormat::Parquet => {
                 let writer = ArrowWriter::try_new(file, Self::schema(), None);
@@ -240,9 +240,12 @@ impl Files {
     }
 }
 
+/// A column and its values on both sides.
+type Values<'a> = (&'a str, Option<&'a str>, Option<&'a str>);
+
 /// Writes what waits: a row for each value that differs.
 fn put(writer: &mut Writer, waiting: &mut Vec<Example>) -> Result<()> {
-    let mut rows: Vec<(&Example, String, Option<(&str, Option<&str>, Option<&str>)>)> = Vec::new();
+    let mut rows: Vec<(&Example, String, Option<Values<'_>>)> = Vec::new();
     for example in waiting.iter() {
         let key = example.key_json();
         for cell in &example.cells {

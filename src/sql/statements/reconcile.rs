@@ -32,7 +32,7 @@ const USAGE: &str = "write RECONCILE t AT (VERSION => 3) WITH (SELECT …) ON KE
 #[derive(Debug)]
 pub(crate) enum RightSide {
     /// A table of the session, at what is said of it.
-    Table(TableFactor),
+    Table(Box<TableFactor>),
     /// A query of the session.
     Query(Box<Query>),
     /// A file.
@@ -97,7 +97,7 @@ pub(crate) fn parse(tokens: Vec<TokenWithSpan>, notices: &mut Vec<Notice>) -> Re
     let with =
         top_level(&tokens, 1, &["WITH"]).ok_or_else(|| usage("RECONCILE lacks what the table is compared with"))?;
     let on = top_level(&tokens, with, &["ON", "KEY"]).ok_or_else(|| usage("RECONCILE lacks ON KEY"))?;
-    let left = factor(rewrite(tokens.get(1..with).unwrap_or_default().to_vec(), notices)?, 0).map_err(|e| hinted(e))?;
+    let left = factor(rewrite(tokens.get(1..with).unwrap_or_default().to_vec(), notices)?, 0).map_err(hinted)?;
     let right = right_side(tokens.get(with + 1..on).unwrap_or_default(), notices, begin)?;
     let mut clauses = Clauses { parser: parser(tokens.get(on + 2..).unwrap_or_default().to_vec()), begin };
     let key = clauses.names()?;
@@ -167,7 +167,7 @@ fn right_side(tokens: &[TokenWithSpan], notices: &mut Vec<Notice>, begin: Span) 
     }
     let tokens = rewrite(tokens.to_vec(), notices)?;
     if !matches!(tokens.first().map(|token| &token.token), Some(Token::LParen)) {
-        return Ok(RightSide::Table(factor(tokens, 0).map_err(hinted)?));
+        return Ok(RightSide::Table(Box::new(factor(tokens, 0).map_err(hinted)?)));
     }
     let count = tokens.len();
     let mut parser = parser(tokens);
