@@ -177,19 +177,6 @@ pub struct SourceWork {
     pub rows: u64,
 }
 
-/// Opens a database for one comparison; `what` is a table of it or a SELECT, in its own words.
-///
-/// # Errors
-/// An address that is none, a server that does not answer or refuses.
-#[expect(clippy::unused_async, reason = "drivers wait for their servers")]
-pub async fn open(url: &str, what: &str) -> Result<Arc<dyn Source>> {
-    // neither is shown: an address holds secrets
-    let _ = (url, what);
-    Err(Error::unsupported("this build reads no databases")
-        .with_code("SourceAddress")
-        .with_hint("export the table to a Parquet or CSV file and compare with that"))
-}
-
 /// A database opened for one comparison.
 #[async_trait]
 pub trait Source: Send + Sync + fmt::Debug {
