@@ -145,6 +145,11 @@ fn string(text: &str) -> String {
 /// `pay.t` at `v3` as `pay."t@v3"`, in place of a version that stands in the name.
 fn table_at(table: &str, at: Option<&str>) -> String {
     let Some(at) = at else { return table.to_string() };
+    // as a gate prints it, with its table: pay.t@v3
+    let at = match at.split_once('@') {
+        Some((named, suffix)) if !named.contains(':') => suffix,
+        _ => at,
+    };
     let bare = |name: &str| name.split_once('@').map_or(name, |(bare, _)| bare).to_string();
     match table.strip_suffix('"') {
         Some(open) => format!("{}@{}\"", bare(open), at.replace('"', "\"\"")),

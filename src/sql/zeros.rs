@@ -38,7 +38,7 @@ impl AnalyzerRule for OneZero {
                 let one = expr.transform_up(|expr| Ok(in_expression(expr, &schema)))?;
                 Ok(one.update_data(|expr| name.restore(expr)))
             })?;
-            Ok(node.transform_data(|node| Ok(in_node(node, &schema)))?)
+            node.transform_data(|node| Ok(in_node(node, &schema)))
         })?;
         Ok(plan.data)
     }

@@ -46,7 +46,6 @@ fn of_statement(code: &str) -> Option<&'static str> {
         "SumOverflow" => "某列的合计超过 76 位：用 EXCEPT 排除该列",
         "OtherComparison" => "进度文件属于另一次核对：核对同样的两边，或换一个文件",
         "FileFormat" => "只能核对 .parquet 和 .csv 文件：其他文件先 CREATE EXTERNAL TABLE，再用查询核对",
-        "SourceAddress" => "数据库地址不对，或这个版本不能读它：核对地址，或导出成文件再核对",
         "BadCheck" => "核对文件写法不对：按提示核对每个 [[check]] 的键",
         "NotConstant" => "这里要写常量：不能引用列，也不能用随行变化的表达式",
         "BadCondition" => "条件只能逐行判断真假：不能含聚合、窗口函数或子查询，并且要写成比较式",

@@ -282,7 +282,8 @@ fn always_now(table: &Table, name: &str) -> Error {
         "options" => {
             "reads of any snapshot follow the options of now; older ones: SELECT schema_id, options FROM t$schemas"
         }
-        "snapshots" => "filter its rows: WHERE snapshot_id <= 3",
+        "snapshots" | "commit_files" => "filter its rows: WHERE snapshot_id <= 3",
+        "commits" => "filter its rows: WHERE first_snapshot <= 3",
         "schemas" => "filter its rows: WHERE schema_id = 0; DESCRIBE t VERSION AS OF 3 shows the columns of a snapshot",
         _ => "leave the clause out, and filter its rows with WHERE",
     };

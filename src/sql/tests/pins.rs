@@ -215,7 +215,8 @@ async fn several_tables_are_pinned_all_or_none() {
         ("PIN TABLES t AT (VERSION => 2), log AT (VERSION => 9)", "SnapshotNotFound"),
         ("PIN TABLE t@v2 AT (VERSION => 3)", "ConflictingSelectors"),
         ("PIN TABLE t$snapshots", "BadSelector"),
-        ("PIN TABLES t, log ALIGN ON WATERMARK TIMESTAMP '2026-04-16 10:00:00'", "NotYet"),
+        ("PIN TABLES t, log ALIGN ON WATERMARK TIMESTAMP '2026-04-16 10:00:00'", "WatermarkNotReached"),
+        ("PIN TABLES t, log ALIGN", "NoWatermark"),
         ("PIN TABLE t AT (VERSION => 2) RETAIN INTERVAL '2' HOUR", "NotYet"),
     ] {
         assert_eq!(code(&session, sql).await, expected, "{sql}");
