@@ -129,6 +129,14 @@ fn added<'a>(commit: &'a Commit<'_>) -> impl Iterator<Item = &'a Arc<ManifestEnt
     })
 }
 
+/// Files of one user that an overwrite removed.
+struct Lost<'a> {
+    ids: Vec<SnapshotId>,
+    rows: i64,
+    files: u64,
+    entry: &'a Arc<ManifestEntry>,
+}
+
 /// D-17
 fn lost_under_overwrite(material: &Material<'_>, clock: &CreationClock, found: &mut Vec<Finding>) -> Result<()> {
     // who added each file, last
@@ -137,20 +145,21 @@ fn lost_under_overwrite(material: &Material<'_>, clock: &CreationClock, found: &
         let snapshot = commit.snapshot();
         if snapshot.commit_kind == CommitKind::Overwrite && !is_rollback(snapshot) {
             let start = clock.started(snapshot, commit.changes());
-            let mut lost: BTreeMap<&str, (Vec<SnapshotId>, i64, u64, &Arc<ManifestEntry>)> = BTreeMap::new();
+            let mut lost: BTreeMap<&str, Lost<'_>> = BTreeMap::new();
             for change in commit.changes() {
                 let FileChange::Delete(entry) = change else { continue };
                 let place = (entry.file.file_name.as_str(), entry.bucket.0, &entry.partition);
                 let Some(adder) = adders.get(&place) else { continue };
                 let during = start.is_some_and(|start| adder.time_millis > start);
                 if during && adder.commit_user != snapshot.commit_user && adder.commit_kind == CommitKind::Append {
-                    let (ids, rows, files, _) = lost.entry(&adder.commit_user).or_insert((Vec::new(), 0, 0, entry));
-                    ids.push(adder.id);
-                    *rows = rows.saturating_add(entry.file.row_count);
-                    *files += 1;
+                    let lost =
+                        lost.entry(&adder.commit_user).or_insert(Lost { ids: Vec::new(), rows: 0, files: 0, entry });
+                    lost.ids.push(adder.id);
+                    lost.rows = lost.rows.saturating_add(entry.file.row_count);
+                    lost.files += 1;
                 }
             }
-            for (user, (ids, rows, files, entry)) in lost {
+            for (user, Lost { ids, rows, files, entry }) in lost {
                 found.push(
                     Finding::new(
                         "D-17",

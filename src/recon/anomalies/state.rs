@@ -99,7 +99,8 @@ fn overlaps(
     if !pin.schema.is_primary_key_table() || pin.options.pk_clustering_override {
         return Ok(());
     }
-    let mut levels: BTreeMap<(Vec<u8>, i32, i32), Vec<(Vec<Datum>, Vec<Datum>, &Arc<ManifestEntry>)>> = BTreeMap::new();
+    type Ranges<'a> = Vec<(Vec<Datum>, Vec<Datum>, &'a Arc<ManifestEntry>)>;
+    let mut levels: BTreeMap<(Vec<u8>, i32, i32), Ranges<'_>> = BTreeMap::new();
     for entry in live.iter().filter(|entry| entry.file.level > 0) {
         let schema = material.texts.schema_of(entry)?;
         let types: Vec<&DataType> = schema

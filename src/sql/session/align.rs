@@ -33,7 +33,8 @@ pub(super) async fn align(run: &Run, align: &Align, wanted: &mut [Wanted]) -> Re
         Align::Timestamp(expr) => PinRequest::TimestampMillis(instant(state, expr, zone)?),
         Align::Watermark(expr) => watermark(state, expr, zone)?,
         Align::NewestWatermark => PinRequest::Watermark(smallest_of_newest(&tables).await?),
-        Align::Identifier { identifier, user } => {
+        Align::Identifier(of) => {
+            let (identifier, user) = (&of.identifier, &of.user);
             let user = text(user).ok_or_else(|| wrong(user, "commit user"))?;
             let number = integer(identifier)
                 .or_else(|| Some(CommitIdentifier::parse(text(identifier)?)?.0))
@@ -103,7 +104,7 @@ async fn newest_up_to(table: &Table, user: &str, number: i64) -> Result<Arc<Snap
     };
     let best = of_user.clone().filter(reached).max_by_key(|snapshot| (snapshot.commit_identifier, snapshot.id));
     best.cloned().ok_or_else(|| {
-        let known = of_user.last().map_or_else(
+        let known = of_user.clone().next_back().map_or_else(
             || format!("no snapshot of user '{user}' is kept"),
             |last| {
                 format!(

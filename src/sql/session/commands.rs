@@ -41,7 +41,7 @@ impl Session {
             Command::ExplainFiles(statement) => {
                 return self.explain_files(*statement, run.statement.notices(), progress).await;
             }
-            Command::Pin(command) => return self.pin(&run, command).await,
+            Command::Pin(command) => return self.pin(&run, *command).await,
             Command::Wait(command) => return self.wait(&run, command).await,
             Command::Reconcile(asked) => return self.reconcile_rows(&run, &asked).await,
             Command::Unpin(target) => return self.unpin(&run, target).await,

@@ -252,7 +252,8 @@ fn conditions(run: &Run, awaited: &[Awaited]) -> Result<(Vec<Condition>, Vec<Str
                 }
                 _ => return Err(wrong(expr, "watermark")),
             },
-            Awaited::Commit(user, identifier) => {
+            Awaited::Commit(both) => {
+                let [user, identifier] = both.as_ref();
                 let name = text(user).ok_or_else(|| wrong(user, "commit user"))?.to_string();
                 let number = integer(identifier)
                     .or_else(|| Some(CommitIdentifier::parse(text(identifier)?)?.0))

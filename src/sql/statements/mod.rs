@@ -38,7 +38,7 @@ pub(super) enum Command {
     /// `EXPLAIN FILES SELECT …`
     ExplainFiles(Box<DfStatement>),
     /// `PIN TABLE t AT (…)`, `PIN TABLES a AT (…), b`, `PIN DATABASE db AT (…)`
-    Pin(PinCommand),
+    Pin(Box<PinCommand>),
     /// `RECONCILE …`
     Reconcile(Box<Reconcile>),
     /// `UNPIN …`; None: all.
@@ -85,6 +85,13 @@ pub(super) struct PinCommand {
     pub(super) align: Option<Align>,
 }
 
+/// A commit of a user.
+#[derive(Debug)]
+pub(super) struct OfUser {
+    pub(super) identifier: Expr,
+    pub(super) user: Expr,
+}
+
 /// How several tables are brought to one moment.
 #[derive(Debug)]
 pub(super) enum Align {
@@ -95,7 +102,7 @@ pub(super) enum Align {
     /// The newest snapshot of each that was committed at or before this.
     Timestamp(Expr),
     /// The newest snapshot of each of this user's commits up to this one.
-    Identifier { identifier: Expr, user: Expr },
+    Identifier(Box<OfUser>),
 }
 
 /// Parses the tokens of one statement, which may nest as deep as the caller's stack allows.
@@ -399,7 +406,7 @@ fn pin_command(tokens: Vec<TokenWithSpan>) -> Result<Command> {
         let (name, end) = object_name(&tokens, 2)?;
         let clause = clause(&tokens, end)?;
         check_aligned(align.as_ref(), clause.as_ref(), place)?;
-        return Ok(Command::Pin(PinCommand { target: Target::Database(name), clause, align }));
+        return Ok(Command::Pin(Box::new(PinCommand { target: Target::Database(name), clause, align })));
     }
     if !is_word(tokens.get(1), "TABLE") && !is_word(tokens.get(1), "TABLES") {
         return Err(syntax("PIN takes TABLE, TABLES or DATABASE", place).with_hint(usage));
@@ -430,7 +437,7 @@ fn pin_command(tokens: Vec<TokenWithSpan>) -> Result<Command> {
         _ => None,
     });
     check_aligned(align.as_ref(), clause.as_ref().or(said), place)?;
-    Ok(Command::Pin(PinCommand { target: Target::Tables(tables), clause, align }))
+    Ok(Command::Pin(Box::new(PinCommand { target: Target::Tables(tables), clause, align })))
 }
 
 fn check_aligned(align: Option<&Align>, clause: Option<&TableVersion>, place: Span) -> Result<()> {
@@ -470,7 +477,7 @@ fn align(tokens: &[TokenWithSpan], place: Span) -> Result<Align> {
             return Err(syntax("whose identifier? USER is missing", span).with_hint(usage));
         };
         let (identifier, user) = (expression(2, user)?, expression(user + 1, tokens.len())?);
-        return Ok(Align::Identifier { identifier, user });
+        return Ok(Align::Identifier(Box::new(OfUser { identifier, user })));
     }
     if are_words(tokens, 0, &["ON", "TIMESTAMP"]) {
         // ON TIMESTAMP '…' is the literal already
@@ -655,22 +662,20 @@ mod tests {
 
     #[test]
     fn pins_are_parsed_with_their_clauses() {
-        let Command::Pin(PinCommand { target: Target::Tables(tables), clause, .. }) =
-            parsed("PIN TABLES a AT (VERSION => 3), db.b VERSION AS OF 'eod'").unwrap()
+        let pin = |sql: &str| match parsed(sql) {
+            Ok(Command::Pin(pin)) => *pin,
+            other => panic!("{sql}: {other:?}"),
+        };
+        let PinCommand { target: Target::Tables(tables), clause, .. } =
+            pin("PIN TABLES a AT (VERSION => 3), db.b VERSION AS OF 'eod'")
         else {
             panic!("a pin of tables")
         };
         assert_eq!(tables.len(), 2);
         assert!(clause.is_none());
-        let Command::Pin(PinCommand { clause: Some(_), .. }) = parsed("PIN TABLES a, b AT (TAG => 'x')").unwrap()
-        else {
-            panic!("one clause for all")
-        };
-        let Command::Pin(PinCommand { target: Target::Database(_), clause: Some(_), .. }) =
-            parsed("PIN DATABASE pay AT (TIMESTAMP => '2026-01-01')").unwrap()
-        else {
-            panic!("a pin of a database")
-        };
+        assert!(pin("PIN TABLES a, b AT (TAG => 'x')").clause.is_some(), "one clause for all");
+        let database = pin("PIN DATABASE pay AT (TIMESTAMP => '2026-01-01')");
+        assert!(matches!(database, PinCommand { target: Target::Database(_), clause: Some(_), .. }));
         assert!(matches!(parsed("UNPIN ALL").unwrap(), Command::Unpin(None)));
         assert!(matches!(parsed("UNPIN TABLE t").unwrap(), Command::Unpin(Some(_))));
         assert!(matches!(parsed("SHOW PINS").unwrap(), Command::ShowPins));
@@ -689,7 +694,7 @@ mod tests {
             "PIN TABLES a, b ALIGN ON TIMESTAMP now() - INTERVAL '1' HOUR",
             "PIN DATABASE pay ALIGN ON IDENTIFIER 120 USER 'cdc'",
         ] {
-            assert!(matches!(parsed(sql), Ok(Command::Pin(PinCommand { align: Some(_), .. }))), "{sql}");
+            assert!(matches!(parsed(sql), Ok(Command::Pin(pin)) if pin.align.is_some()), "{sql}");
         }
         for sql in [
             "PIN TABLES a AT (VERSION => 3), b ALIGN",

@@ -18,7 +18,7 @@ pub(in crate::sql) enum Awaited {
     /// `WATERMARK >= …`
     Watermark(Expr),
     /// `COMMIT ('user', 120)`
-    Commit(Expr, Expr),
+    Commit(Box<[Expr; 2]>),
     /// `SNAPSHOT >= 101`
     Snapshot(Expr),
     /// `TAG 'eod'`
@@ -163,7 +163,7 @@ fn condition(tokens: &[TokenWithSpan], place: Span) -> Result<Awaited> {
     if first("COMMIT") {
         return match rest(1)? {
             Expr::Tuple(values) => match <[Expr; 2]>::try_from(values) {
-                Ok([user, identifier]) => Ok(Awaited::Commit(user, identifier)),
+                Ok(both) => Ok(Awaited::Commit(Box::new(both))),
                 Err(_) => Err(syntax("COMMIT takes a user and an identifier", span).with_hint(USAGE)),
             },
             _ => Err(syntax("COMMIT takes a user and an identifier", span).with_hint(USAGE)),
