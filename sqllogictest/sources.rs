@@ -14,6 +14,7 @@ use lakepin::{Error, Result};
 
 use crate::harness::Test;
 
+mod compared;
 mod mysql;
 mod postgres;
 

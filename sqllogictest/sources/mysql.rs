@@ -14,8 +14,22 @@ use crate::harness::{Outcome, Test};
 
 type Ended = std::result::Result<String, String>;
 
+async fn compared(server: &mut Server) -> Ended {
+    for statement in super::compared::source("varchar(32) COLLATE utf8mb4_bin") {
+        server.run(&statement).await;
+    }
+    let url = server.url("");
+    let break_it = async || {
+        for defect in super::compared::DEFECTS {
+            server.run(defect).await;
+        }
+    };
+    super::compared::compared(&url, break_it).await
+}
+
 pub fn register(tests: &mut Vec<Test>) {
     tests.push(Test::new_async("sources::mysql::every_type_is_read_exactly", || with_server(every_type)));
+    tests.push(Test::new_async("sources::mysql::a_table_is_compared_with_its_source", || with_server(compared)));
     tests.push(Test::new_async("sources::mysql::keys_are_read_in_chunks", || with_server(chunks)));
     tests.push(Test::new_async("sources::mysql::order_is_what_an_index_gives", || with_server(order)));
     tests.push(Test::new_async("sources::mysql::one_state_is_read_under_writes", || with_server(one_state)));

@@ -169,7 +169,7 @@ impl Check {
     /// A variable of the environment that is not set.
     pub fn statement(&self, at: Option<&str>, folder: &Path) -> Result<String> {
         // a pin may name its table
-        let at = at.map(|at| at.rsplit_once('@').map_or(at, |(_, at)| at)).or(self.at.as_deref());
+        let at = at.or(self.at.as_deref());
         let beside = |path: &str| folder.join(path).display().to_string();
         let right = match (&self.right, &self.right_env) {
             (Some(right), _) => {

@@ -1,0 +1,122 @@
+//! A table compared with its source on a real server: equal, and with one defect of each kind.
+
+use futures::StreamExt;
+use lakepin::arrow::array::RecordBatch;
+use lakepin::arrow::util::display::{ArrayFormatter, FormatOptions};
+use lakepin::sql::{Session, SessionConfig, Warehouse};
+use lakepin::testing::builder::{FileSpec, TableBuilder, TableSpec};
+use serde_json::{Value, json};
+
+/// Rows of the table and of its source.
+const ROWS: i64 = 300;
+
+/// The lake side: amounts were changed once, so that there are superseded versions; one payment was deleted.
+async fn session(folder: &std::path::Path) -> Session {
+    let columns =
+        [("dt", "STRING NOT NULL"), ("id", "BIGINT NOT NULL"), ("amount", "DECIMAL(12, 2)"), ("state", "STRING")];
+    let spec = TableSpec::new(&columns).primary_key(&["dt", "id"]).partitioned_by(&["dt"]).option("bucket", "2");
+    let mut table = TableBuilder::create(folder, "pay", "pays", &spec).expect("a table");
+    let row = |id: i64, amount: String| json!({"dt": day(id), "id": id, "amount": amount, "state": state(id)});
+    let first: Vec<Value> = (1..=ROWS + 1).map(|id| row(id, "0.01".to_string())).collect();
+    table.append(&first).expect("rows");
+    let second: Vec<Value> = (1..=ROWS).map(|id| row(id, amount(id))).collect();
+    table.append(&second).expect("changes");
+    let gone = json!({"dt": day(ROWS + 1), "id": ROWS + 1, "amount": "0.01", "state": "X", "_ROW_KIND": "-D"});
+    table.commit().file(FileSpec::rows(&[gone])).publish().expect("a deletion");
+    let warehouse = Warehouse::open(&folder.display().to_string(), &std::collections::BTreeMap::new()).await;
+    Session::new(&warehouse.expect("a warehouse"), SessionConfig::default()).await.expect("a session")
+}
+
+fn day(id: i64) -> &'static str {
+    if id % 2 == 0 { "2026-04-15" } else { "2026-04-16" }
+}
+
+fn amount(id: i64) -> String {
+    format!("{}.{:02}", id * 7, id % 100)
+}
+
+/// Codes in the lake; the source has numbers for them, and one that is in Chinese.
+fn state(id: i64) -> &'static str {
+    if id % 3 == 0 { "成功" } else { "PAID" }
+}
+
+/// The statements that make the same rows in a database.
+pub(super) fn source(text: &str) -> Vec<String> {
+    let create = format!(
+        "CREATE TABLE pays (dt {text} NOT NULL, id bigint NOT NULL, amount decimal(20, 4), state {text}, \
+         PRIMARY KEY (dt, id))"
+    );
+    let rows: Vec<String> =
+        (1..=ROWS).map(|id| format!("('{}', {id}, {}, '{}')", day(id), amount(id), state(id))).collect();
+    vec![create, format!("INSERT INTO pays VALUES {}", rows.join(", "))]
+}
+
+/// One defect of each kind.
+pub(super) const DEFECTS: &[&str] = &[
+    "DELETE FROM pays WHERE id = 7",
+    "INSERT INTO pays VALUES ('2026-04-16', 9001, 5, 'PAID'), ('2026-04-16', 9003, NULL, NULL)",
+    "UPDATE pays SET amount = amount + 0.0001 WHERE id = 8",
+    "UPDATE pays SET state = NULL WHERE id IN (10, 11)",
+];
+
+async fn verdict(session: &Session, url: &str) -> Result<Vec<String>, String> {
+    let sql = format!("RECONCILE pays WITH '{url}' FROM 'pays' ON KEY (dt, id)");
+    let mut answer = session.run_one(&sql).await.map_err(|e| format!("{e:?}"))?;
+    let mut batches: Vec<RecordBatch> = Vec::new();
+    while let Some(batch) = answer.stream.next().await {
+        batches.push(batch.map_err(|e| e.to_string())?);
+    }
+    let options = FormatOptions::new().with_null("NULL");
+    let mut found = Vec::new();
+    for batch in &batches {
+        let cell = |name: &str, row: usize| -> Result<String, String> {
+            let array = batch.column_by_name(name).ok_or(format!("there is no column {name}"))?;
+            Ok(ArrayFormatter::try_new(array.as_ref(), &options).map_err(|e| e.to_string())?.value(row).to_string())
+        };
+        for row in 0..batch.num_rows() {
+            match cell("part", row)?.as_str() {
+                "verdict" => found.push(cell("class", row)?),
+                "class" => found.push(format!("{} {}", cell("class", row)?, cell("findings", row)?)),
+                "example" => {
+                    found.push(format!("{} {} {}", cell("class", row)?, cell("key", row)?, cell("column", row)?))
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Compares before and after the defects.
+pub(super) async fn compared<F>(url: &str, break_it: F) -> Result<String, String>
+where
+    F: AsyncFnOnce(),
+{
+    let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
+    let session = session(folder.path()).await;
+    let equal = verdict(&session, url).await?;
+    if equal.first().map(String::as_str) != Some("EQUAL") || !equal.contains(&format!("EQUAL {ROWS}")) {
+        return Err(format!("equal sides: {equal:?}"));
+    }
+    break_it().await;
+    let mut found = verdict(&session, url).await?;
+    found.sort();
+    let mut right = vec![
+        "DIFFERENT".to_string(),
+        "DIFFERENT 3".to_string(),
+        format!("EQUAL {}", ROWS - 4),
+        "EXTRA_IN_LAKE 1".to_string(),
+        "MISSING_IN_LAKE 2".to_string(),
+        r#"DIFFERENT {"dt":"2026-04-15","id":"8"} amount"#.to_string(),
+        r#"DIFFERENT {"dt":"2026-04-15","id":"10"} state"#.to_string(),
+        r#"DIFFERENT {"dt":"2026-04-16","id":"11"} state"#.to_string(),
+        r#"EXTRA_IN_LAKE {"dt":"2026-04-16","id":"7"} NULL"#.to_string(),
+        r#"MISSING_IN_LAKE {"dt":"2026-04-16","id":"9001"} NULL"#.to_string(),
+        r#"MISSING_IN_LAKE {"dt":"2026-04-16","id":"9003"} NULL"#.to_string(),
+    ];
+    right.sort();
+    if found != right {
+        return Err(format!("found {found:#?}\nright {right:#?}"));
+    }
+    Ok(format!("{ROWS} rows, 6 defects"))
+}
