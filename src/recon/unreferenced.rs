@@ -18,6 +18,7 @@ use crate::query::QueryEnv;
 use crate::scan::{self, index_files};
 use crate::snapshot::Pin;
 use crate::spec::{ManifestEntry, Snapshot};
+use crate::storage::env::now_millis;
 use crate::storage::{FileEntry, Location};
 
 /// What kind of file it is.
@@ -119,6 +120,9 @@ pub struct StrayFile {
     pub user: Option<String>,
 }
 
+/// A commit on its way has written its lists, and is not published yet: what is younger tells nothing.
+const ON_ITS_WAY_MILLIS: i64 = 600_000;
+
 /// A manifest list that nothing names, with what it says. `added`: data files that no kept commit ever added.
 #[derive(Debug, Clone)]
 pub struct StrayList {
@@ -133,7 +137,7 @@ pub struct StrayList {
 pub struct Unreferenced {
     /// Files, by path.
     pub files: Vec<StrayFile>,
-    /// Unreferenced lists younger than the oldest snapshot that name files of their own.
+    /// Unreferenced lists younger than the oldest snapshot, and older than a commit takes, that name files of their own.
     pub lists: Vec<StrayList>,
     /// What could not be read, so that files it names may be among these.
     pub unread: Vec<String>,
@@ -239,6 +243,7 @@ pub async fn unreferenced(history: &History) -> Result<Unreferenced> {
         })
         .collect();
     let mut named: HashSet<String> = HashSet::new();
+    let settled = now_millis().saturating_sub(ON_ITS_WAY_MILLIS);
     for file in lists {
         let entries = match scan::entries_of_list(&history.pin, &file.name, None, &env.scan).await {
             Ok(entries) => entries,
@@ -251,7 +256,7 @@ pub async fn unreferenced(history: &History) -> Result<Unreferenced> {
             entry.kind == crate::spec::FileKind::Add && !used.data.contains(&entry.file.file_name)
         };
         let added: Vec<Arc<ManifestEntry>> = entries.iter().filter(own).map(Arc::clone).collect();
-        if !added.is_empty() && file.modified_millis >= oldest {
+        if !added.is_empty() && file.modified_millis >= oldest && file.modified_millis <= settled {
             found.lists.push(StrayList { file: file.clone(), added });
         }
     }

@@ -110,8 +110,7 @@ impl Finding {
 
 /// Runs all detectors that need no data file to be read, in the order of their numbers.
 ///
-/// Cost: all manifest lists and delta manifests of what is kept, the manifests of the newest and the oldest snapshot, and
-/// those of every snapshot whose base list was merged; a listing of the manifest folder and of the folders of live files.
+/// Cost: all metadata of all branches, tags and changelogs; a listing of every folder of the table.
 ///
 /// # Errors
 /// Storage that does not answer. What is lost or damaged is a finding.

@@ -21,7 +21,11 @@ fn payments(dir: &std::path::Path) -> TableBuilder {
     table.commit().file(FileSpec::rows(&given)).user("repair").identifier(i64::MAX).publish().unwrap();
     let mut aside = TableBuilder::open(dir, "pay", "t").unwrap();
     let given = [json!({"id": 9, "v": 9})];
-    aside.commit().file(FileSpec::rows(&given)).user("lost").prepare().unwrap();
+    let lost = aside.commit().file(FileSpec::rows(&given)).user("lost").prepare().unwrap();
+    // an hour ago: a younger one may be on its way
+    let list = table.root().join("manifest").join(&lost.snapshot().delta_manifest_list);
+    let hour = std::time::SystemTime::now() - Duration::from_secs(3_600);
+    std::fs::File::options().write(true).open(list).unwrap().set_modified(hour).unwrap();
     table
 }
 
