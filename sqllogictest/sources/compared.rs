@@ -60,8 +60,11 @@ pub(super) const DEFECTS: &[&str] = &[
 ];
 
 async fn verdict(session: &Session, url: &str) -> Result<Vec<String>, String> {
-    let sql = format!("RECONCILE pays WITH '{url}' FROM 'pays' ON KEY (dt, id)");
-    let mut answer = session.run_one(&sql).await.map_err(|e| format!("{e:?}"))?;
+    told(session, &format!("RECONCILE pays WITH '{url}' FROM 'pays' ON KEY (dt, id)")).await
+}
+
+async fn told(session: &Session, sql: &str) -> Result<Vec<String>, String> {
+    let mut answer = session.run_one(sql).await.map_err(|e| format!("{e:?}"))?;
     let mut batches: Vec<RecordBatch> = Vec::new();
     while let Some(batch) = answer.stream.next().await {
         batches.push(batch.map_err(|e| e.to_string())?);
@@ -119,4 +122,22 @@ where
         return Err(format!("found {found:#?}\nright {right:#?}"));
     }
     Ok(format!("{ROWS} rows, 6 defects"))
+}
+
+/// A date that no type holds is a finding of its own, and costs no other row.
+pub(super) async fn unreadable(url: &str, day: &str) -> Result<String, String> {
+    let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
+    let spec = TableSpec::new(&[("id", "INT NOT NULL"), ("d", "DATE")]).primary_key(&["id"]).option("bucket", "1");
+    let mut table = TableBuilder::create(folder.path(), "pay", "odd", &spec).expect("a table");
+    let rows: Vec<Value> = (1..=3).map(|id| json!({"id": id, "d": "2026-04-16"})).collect();
+    table.append(&rows).expect("rows");
+    let warehouse = Warehouse::open(&folder.path().display().to_string(), &std::collections::BTreeMap::new()).await;
+    let session = Session::new(&warehouse.expect("a warehouse"), SessionConfig::default()).await.expect("a session");
+    let found = told(&session, &format!("RECONCILE odd WITH '{url}' FROM 'odd' ON KEY (id)")).await?;
+    for right in ["DIFFERENT 1", "UNREADABLE 1", "EQUAL 1"] {
+        if !found.iter().any(|line| line == right) {
+            return Err(format!("{right} is not among {found:?}"));
+        }
+    }
+    Ok(format!("{day} is unreadable, two rows beside it are compared"))
 }

@@ -78,7 +78,10 @@ impl Comparison {
     /// Columns that do not go together, progress of something else, those of planning.
     pub async fn plan(left: Side, right: Side, options: Options, state: &SessionState) -> Result<Self> {
         let pairs = Arc::new(pair(&left.columns, &right.columns, &options.wanted)?);
-        let forms = [Form::new(&pairs, false, options.manner)?, Form::new(&pairs, true, options.manner)?];
+        let forms = [
+            Form::new(&pairs, false, &left.rows, options.manner)?,
+            Form::new(&pairs, true, &right.rows, options.manner)?,
+        ];
         let [left_form, right_form] = &forms;
         let judge = Judge::new(left_form, right_form, &pairs, options.horizon.as_ref(), &options.manner)?;
         let condition = |side: &Side| side.condition.as_ref().map(ToString::to_string);
@@ -555,7 +558,7 @@ impl Run<'_> {
         let (own, other) = (usize::from(right), usize::from(!right));
         let side = &self.sides[other];
         // what is looked up is counted by itself
-        let form = Form::new(self.pairs, !right, self.manner)?;
+        let form = Form::new(self.pairs, !right, &side.rows, self.manner)?;
         let rows = look_up(self.state, side, &form, count, waiting).await?;
         let mut others = Cursor::new(rows, &form, self.judge, &side.name, self.pairs.keys);
         let mut owns =

@@ -32,7 +32,9 @@ use super::pairs::{Column, Pair, Pairs};
 use super::pool::Share;
 use crate::error::{Error, Result};
 use crate::query::{Work, yielding};
-use crate::recon::source::{Source, SourceOrder, SourceRead, SourceWork};
+use crate::recon::source::{
+    Source, SourceOrder, SourceRead, SourceWork, UNREADABLE, Unreadable, unreadable_field, unreadable_of,
+};
 use crate::snapshot::Pin;
 
 /// Name of a side's relation in its plans.
@@ -215,8 +217,8 @@ pub struct Form {
 }
 
 impl Form {
-    /// The form of the left or the right side.
-    pub fn new(pairs: &Arc<Pairs>, right: bool, manner: Manner) -> Result<Arc<Self>> {
+    /// The form of the left or the right side, whose rows are these.
+    pub fn new(pairs: &Arc<Pairs>, right: bool, rows: &SideRows, manner: Manner) -> Result<Arc<Self>> {
         let mut fields: Vec<Field> = pairs
             .all
             .iter()
@@ -226,7 +228,8 @@ impl Form {
         let mut unread = Vec::new();
         for (at, pair) in pairs.all.iter().enumerate() {
             let column = if right { &pair.right } else { &pair.left };
-            let fails = may_fail(column, &pair.common, pair.map.is_some());
+            // a database may hold what no type of ours does: a date of zeros, a number that is none
+            let fails = matches!(rows, SideRows::Source(_)) || may_fail(column, &pair.common, pair.map.is_some());
             unread.push(fails.then_some(fields.len()));
             if fails {
                 fields.push(Field::new(format!("u{at}"), DataType::Utf8, true));
@@ -306,6 +309,10 @@ impl Form {
         let rows = batch.num_rows();
         let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.schema.fields().len());
         let mut unread: Vec<Option<StringArray>> = Vec::new();
+        let told = match batch.column_by_name(UNREADABLE) {
+            Some(_) => unreadable_of(batch)?.1,
+            None => Vec::new(),
+        };
         for (at, pair) in self.pairs.all.iter().enumerate() {
             let name = &self.column(pair).name;
             let array =
@@ -324,7 +331,7 @@ impl Form {
                 count(&self.found.mapped, texts.filter(|text| map.contains_key(text.trim_end())).count() as u64);
             }
             columns.push(converted.values);
-            unread.push(converted.unread);
+            unread.push(with_told(converted.unread, told.iter().filter(|one| one.column == *name), rows));
         }
         for (at, unread) in unread.into_iter().enumerate() {
             match (self.unread.get(at).copied().flatten(), unread) {
@@ -351,6 +358,28 @@ impl Form {
         let wanted: BooleanArray = wanted.map(Some).collect();
         Ok(filter_record_batch(&batch, &wanted)?)
     }
+}
+
+/// What could not be read of a column: what the database told of it beside what was found out here.
+fn with_told<'a>(
+    found: Option<StringArray>,
+    told: impl Iterator<Item = &'a Unreadable>,
+    rows: usize,
+) -> Option<StringArray> {
+    let mut told = told.peekable();
+    if told.peek().is_none() {
+        return found;
+    }
+    let mut texts: Vec<Option<String>> = match &found {
+        Some(found) => found.iter().map(|text| text.map(str::to_string)).collect(),
+        None => vec![None; rows],
+    };
+    for one in told {
+        if let Some(text) = texts.get_mut(one.row) {
+            *text = Some(one.text.clone());
+        }
+    }
+    Some(texts.into_iter().collect())
 }
 
 /// The plan that gives a side's rows in their common form, in key order; made before anything is read.
@@ -395,7 +424,10 @@ pub async fn ordered(side: &Side, form: &Arc<Form>, asked: Asked, state: &Sessio
     for condition in side.condition.iter().filter(|_| asked.filtered).chain(&asked.also) {
         plan = plan.filter(condition.clone())?;
     }
-    let columns = form.columns();
+    let mut columns = form.columns();
+    if matches!(side.rows, SideRows::Source(_)) {
+        columns.push(UNREADABLE.to_string());
+    }
     let projected = columns.iter().map(|name| Expr::Column(PlanColumn::new(Some(RELATION), name)));
     let plan = plan.project(projected)?.build()?;
     let physical = yielding(state.create_physical_plan(&plan).await?)?;
@@ -498,6 +530,8 @@ struct SourceTable {
 impl SourceTable {
     fn new(source: Arc<dyn Source>, read: SourceRead) -> Self {
         let fields = source.columns().iter().map(|column| Field::new(&column.name, column.data_type.clone(), true));
+        // behind the others, as a read gives it
+        let fields = fields.chain([unreadable_field()]);
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
         Self { source, read, schema }
     }
@@ -524,8 +558,9 @@ impl TableProvider for SourceTable {
             Some(columns) => Arc::new(self.schema.project(columns)?),
             None => Arc::clone(&self.schema),
         };
-        let columns = schema.fields().iter().map(|field| field.name().clone()).collect();
-        let read = SourceRead { columns, ..self.read.clone() };
+        let names = schema.fields().iter().map(|field| field.name().clone());
+        let (told, columns): (Vec<String>, Vec<String>) = names.partition(|name| name == UNREADABLE);
+        let read = SourceRead { columns, unreadable: !told.is_empty(), ..self.read.clone() };
         let partition =
             Arc::new(SourcePartition { source: Arc::clone(&self.source), read, schema: Arc::clone(&schema) });
         Ok(Arc::new(StreamingTableExec::try_new(schema, vec![partition], None, Vec::new(), false, None)?))

@@ -48,13 +48,14 @@ pub struct Unreadable {
 }
 
 /// The name of the column behind the others, which tells unreadable values.
-const UNREADABLE: &str = "__unreadable";
+pub(in crate::recon) const UNREADABLE: &str = "__unreadable";
 
 fn unreadable_parts() -> [Arc<Field>; 2] {
     ["column", "text"].map(|name| Arc::new(Field::new(name, DataType::Utf8, false)))
 }
 
-fn unreadable_field() -> Field {
+/// That column.
+pub(in crate::recon) fn unreadable_field() -> Field {
     let parts = DataType::Struct(unreadable_parts().to_vec().into());
     Field::new(UNREADABLE, DataType::List(Arc::new(Field::new("item", parts, false))), true)
 }

@@ -35,6 +35,7 @@ use datafusion::execution::SendableRecordBatchStream;
 use crate::error::{Error, Result};
 
 pub use address::{Address, Database};
+pub(super) use cells::{UNREADABLE, unreadable_field};
 pub use cells::{Unreadable, unreadable_of};
 pub use manners::Manners;
 

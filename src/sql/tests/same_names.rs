@@ -58,7 +58,7 @@ async fn a_name_that_two_columns_have_is_refused_where_one_is_meant() {
         assert_eq!(code(&session, &format!("{T} {sql}")).await, expected, "{sql}");
     }
     for sql in [
-        "COPY (SELECT 1 AS a, 2 AS a) TO '/tmp/lakepin-same-names.csv'",
+        "COPY (SELECT 1 AS a, 2 AS a) TO 'same-names.csv'",
         "CREATE TEMPORARY TABLE two AS SELECT 1 AS a, 2 AS a",
         "CREATE VIEW two AS SELECT 1 AS a, 2 AS a",
         "CREATE VIEW two AS SELECT * FROM (SELECT 1 AS a, 2 AS a)",
