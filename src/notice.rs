@@ -345,6 +345,18 @@ pub enum NoticeKind {
         /// The snapshot that is pinned.
         pinned: Option<i64>,
     },
+    /// What a statement read could not be put into the journal.
+    JournalFailed {
+        /// Why.
+        why: String,
+    },
+    /// The journal is not whole.
+    JournalCut {
+        /// Lines that are no reading.
+        unread: usize,
+        /// Whether older readings are left out.
+        cut: bool,
+    },
     /// Parts of a table's history that cannot be read.
     PartsUnread {
         /// Table.
@@ -578,6 +590,11 @@ impl fmt::Display for NoticeKind {
                  for their commits too",
                 users.join(", ")
             ),
+            Self::JournalFailed { why } => write!(f, "what statements read is not recorded: {why}"),
+            Self::JournalCut { unread, cut } => {
+                let older = if *cut { ", and older readings are left out" } else { "" };
+                write!(f, "the journal is not whole: {unread} lines are no reading{older}")
+            }
             Self::PartsUnread { table, parts } => {
                 write!(f, "{table}: cannot be read, so what they say is not here: {}", parts.join(", "))
             }

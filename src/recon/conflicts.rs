@@ -6,6 +6,7 @@
 //! | base of the first attempt | the newest snapshot that was there when its first file was made; where it was published at once, the base of the last | inferred, heuristic |
 //! | who was faster | the snapshots between both | exact |
 //! | what both touched | partitions and buckets of their changes | exact |
+//! | what was read meanwhile | the read journal, where one is kept | exact |
 //! | attempts | a committer object counts its manifest lists, two for an attempt, three with a changelog | inferred |
 //!
 //! Of a commit that was rejected for good nothing is in the snapshots; `t$unreferenced_files` may show its files.
@@ -16,9 +17,10 @@ use std::sync::Arc;
 use super::commits::{committer_counter, committer_instance};
 use super::creation::CreationClock;
 use super::history::{FileChange, History, Recorded};
+use super::journal::Reading;
 use super::lookup::Confidence;
 use crate::error::{Error, Result};
-use crate::snapshot::SessionZone;
+use crate::snapshot::{SessionZone, Table};
 use crate::spec::{BinaryRow, CommitKind, ManifestEntry, Snapshot, SnapshotId};
 
 /// How two commits met.
@@ -53,6 +55,8 @@ pub enum Verdict {
     NormalCompetition,
     /// Rows of one side may be hidden or lost.
     WrongCoWriting,
+    /// As the protocol wants it, but a statement read the one and not the other.
+    ReadTiming,
 }
 
 impl Verdict {
@@ -61,6 +65,7 @@ impl Verdict {
         match self {
             Self::NormalCompetition => "normal competition",
             Self::WrongCoWriting => "wrong co-writing",
+            Self::ReadTiming => "read-timing problem",
         }
     }
 }
@@ -103,6 +108,41 @@ pub struct Conflict {
     pub verdict: Verdict,
     /// How sure that is.
     pub confidence: Confidence,
+    /// Statements at work from the earlier publication to the later one, which read the table before the later one.
+    pub reads: Vec<ReadMeanwhile>,
+}
+
+/// A statement that read one side of a pair and not the other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReadMeanwhile {
+    /// When it began, epoch milliseconds.
+    pub time_millis: i64,
+    /// The session that ran it.
+    pub session: String,
+    /// Its first word.
+    pub statement: String,
+    /// The snapshot that it read.
+    pub snapshot: SnapshotId,
+}
+
+/// Adds what the journal says was read while the commits of each pair were published.
+pub fn add_reads(found: &mut [Conflict], table: &Table, readings: &[Reading]) {
+    let location = table.root().to_string();
+    for conflict in found {
+        let (since, until) = (conflict.opponent.time_millis, conflict.commit.time_millis);
+        for reading in readings.iter().filter(|reading| reading.was_during(since, until)) {
+            let before = reading.of(&location, &table.ident().branch).filter(|read| read.id < conflict.commit.id.0);
+            conflict.reads.extend(before.map(|read| ReadMeanwhile {
+                time_millis: reading.time_millis,
+                session: reading.session.clone(),
+                statement: reading.statement.clone(),
+                snapshot: SnapshotId(read.id),
+            }));
+        }
+        if !conflict.reads.is_empty() && conflict.verdict == Verdict::NormalCompetition {
+            conflict.verdict = Verdict::ReadTiming;
+        }
+    }
 }
 
 /// Which commits are looked at.
@@ -214,6 +254,7 @@ pub async fn conflicts(history: &History, around: Around, zone: &SessionZone) ->
                 inverted,
                 verdict,
                 confidence,
+                reads: Vec::new(),
             });
         }
     }

@@ -10,6 +10,7 @@ pub mod creation;
 pub mod entry_texts;
 pub mod gate;
 pub mod history;
+pub mod journal;
 pub mod keys;
 pub mod lookup;
 pub mod retention;

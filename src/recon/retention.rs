@@ -6,11 +6,14 @@
 //! branch keeps nothing: expiry of one branch does not look at others.
 
 use std::fmt;
+use std::sync::Arc;
 
 use crate::error::Result;
 use crate::notice::cannot_be_read;
-use crate::snapshot::{Pin, SessionZone};
+use crate::snapshot::{Pin, SessionZone, SnapshotFingerprint, Table};
+use crate::spec::Snapshot;
 use crate::spec::options::RetentionOptions;
+use crate::spec::tag::Tag;
 
 /// Commits are taken to have stopped when none came for so many of their usual distances.
 const QUIET_AFTER: i64 = 10;
@@ -211,6 +214,64 @@ fn alone(id: i64, history: &History, retention: &RetentionOptions, now: i64) -> 
     found
 }
 
+/// What decides how long snapshots of a table are kept, as its files say now.
+struct Holds {
+    retention: std::result::Result<RetentionOptions, String>,
+    snapshots: Vec<Arc<Snapshot>>,
+    tags: Vec<(String, Tag)>,
+    consumers: Vec<(String, i64)>,
+    unread: Vec<(&'static str, Vec<String>)>,
+}
+
+impl Holds {
+    async fn load(table: &Table) -> Result<Self> {
+        let (schema, snapshots, tags, consumers) = futures::try_join!(
+            table.latest_schema(),
+            table.snapshots(),
+            table.readable_tags(),
+            table.readable_consumers()
+        )?;
+        let mut unread = vec![("tag", tags.unreadable), ("consumer", consumers.unreadable)];
+        unread.retain(|(_, names)| !names.is_empty());
+        Ok(Self {
+            retention: RetentionOptions::parse(&schema.options).map_err(|error| error.message().to_string()),
+            snapshots,
+            tags: tags.found,
+            consumers: consumers.found.into_iter().map(|(name, next)| (name, next.0)).collect(),
+            unread,
+        })
+    }
+
+    fn forecast(&self, of: &SnapshotFingerprint, zone: &SessionZone, now: i64) -> Forecast {
+        let tags = self.tags.iter().filter(|(_, tag)| of.is_of(&tag.snapshot)).map(|(name, tag)| {
+            let made = tag.create_time.map(|time| time.and_utc().timestamp_millis());
+            let made = made.map(|time| zone.instant_of(time).unwrap_or(time));
+            let kept = tag.time_retained.and_then(|kept| i64::try_from(kept.as_millis()).ok());
+            (name.clone(), made.zip(kept).map(|(made, kept)| made.saturating_add(kept)))
+        });
+        let history = History {
+            // a number that was used again is another snapshot
+            commits: self
+                .snapshots
+                .iter()
+                .filter(|snapshot| snapshot.id != of.id || of.is_of(snapshot))
+                .map(|snapshot| (snapshot.id.0, snapshot.time_millis))
+                .collect(),
+            tags: tags.collect(),
+            consumers: self.consumers.clone(),
+        };
+        let mut found = match &self.retention {
+            Ok(retention) => forecast(of.id.0, &history, retention, now),
+            Err(wrong) => Forecast::unknown(Reason::Options(wrong.clone())),
+        };
+        // what cannot be read may hold the snapshot: the forecast is of the rest
+        if !self.unread.is_empty() {
+            found.reasons.push(Reason::Unread(self.unread.clone()));
+        }
+        found
+    }
+}
+
 /// The forecast for the snapshot of a pin, from what the table's files say now.
 ///
 /// Cost: the newest schema, and listings and small reads of snapshots, tags and consumers.
@@ -218,43 +279,30 @@ fn alone(id: i64, history: &History, retention: &RetentionOptions, now: i64) -> 
 /// # Errors
 /// Files that cannot be read; options of no meaning give a forecast without time.
 pub async fn of_pin(pin: &Pin, zone: &SessionZone, now: i64) -> Result<Forecast> {
-    let Some(pinned) = &pin.fingerprint.snapshot else {
-        return Ok(Forecast::unknown(Reason::NoSnapshot));
-    };
-    let table = &pin.table;
-    let (schema, snapshots, tags, consumers) = futures::try_join!(
-        table.latest_schema(),
-        table.snapshots(),
-        table.readable_tags(),
-        table.readable_consumers()
-    )?;
-    let mut unread = vec![("tag", tags.unreadable.clone()), ("consumer", consumers.unreadable.clone())];
-    unread.retain(|(_, names)| !names.is_empty());
-    let tags = tags.found.iter().filter(|(_, tag)| pinned.is_of(&tag.snapshot)).map(|(name, tag)| {
-        let made = tag.create_time.map(|time| time.and_utc().timestamp_millis());
-        let made = made.map(|time| zone.instant_of(time).unwrap_or(time));
-        let kept = tag.time_retained.and_then(|kept| i64::try_from(kept.as_millis()).ok());
-        (name.clone(), made.zip(kept).map(|(made, kept)| made.saturating_add(kept)))
-    });
-    let history = History {
-        // a number that was used again is another snapshot
-        commits: snapshots
-            .iter()
-            .filter(|snapshot| snapshot.id != pinned.id || pinned.is_of(snapshot))
-            .map(|snapshot| (snapshot.id.0, snapshot.time_millis))
-            .collect(),
-        tags: tags.collect(),
-        consumers: consumers.found.into_iter().map(|(name, next)| (name, next.0)).collect(),
-    };
-    let mut found = match RetentionOptions::parse(&schema.options) {
-        Ok(retention) => forecast(pinned.id.0, &history, &retention, now),
-        Err(error) => Forecast::unknown(Reason::Options(error.message().to_string())),
-    };
-    // what cannot be read may hold the snapshot: the forecast is of the rest
-    if !unread.is_empty() {
-        found.reasons.push(Reason::Unread(unread));
+    match &pin.fingerprint.snapshot {
+        None => Ok(Forecast::unknown(Reason::NoSnapshot)),
+        Some(pinned) => Ok(Holds::load(&pin.table).await?.forecast(pinned, zone, now)),
     }
-    Ok(found)
+}
+
+/// The forecasts for all snapshots that are kept, by themselves or by a tag, ascending by number and commit time.
+///
+/// Cost and errors: as [`of_pin`], once for all.
+pub async fn of_table(table: &Table, zone: &SessionZone, now: i64) -> Result<Vec<(Arc<Snapshot>, Forecast)>> {
+    let holds = Holds::load(table).await?;
+    let mut all = holds.snapshots.clone();
+    for (_, tag) in &holds.tags {
+        let held = SnapshotFingerprint::from(&tag.snapshot);
+        if !all.iter().any(|known| held.is_of(known)) {
+            all.push(Arc::new(tag.snapshot.clone()));
+        }
+    }
+    all.sort_by_key(|snapshot| (snapshot.id, snapshot.time_millis));
+    let of = |snapshot: Arc<Snapshot>| {
+        let forecast = holds.forecast(&SnapshotFingerprint::from(snapshot.as_ref()), zone, now);
+        (snapshot, forecast)
+    };
+    Ok(all.into_iter().map(of).collect())
 }
 
 #[cfg(test)]

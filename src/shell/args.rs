@@ -186,6 +186,16 @@ pub enum Action {
         /// Table: t or db.t
         table: String,
     },
+    /// Until when snapshots are kept, and what protects them
+    Retention {
+        /// Table: t or db.t
+        table: String,
+    },
+    /// What statements read, and when: the read journal
+    Reads {
+        /// Only of this table: t or db.t
+        table: Option<String>,
+    },
     /// Wait until a snapshot satisfies all conditions; exit code 5 when none came in time
     Wait {
         /// Table: t or db.t
@@ -259,6 +269,8 @@ impl Action {
                 format!("\\conflicts {}{snapshot}", word(table))
             }
             Self::Orphans { table } => format!("\\orphans {}", word(table)),
+            Self::Retention { table } => format!("\\retention {}", word(table)),
+            Self::Reads { table } => format!("\\reads {}", table.as_deref().map(word).unwrap_or_default()),
             Self::Wait { table, watermark, commit, snapshot, tag, poll, print_pin } => {
                 let mut line = format!("\\wait {}", word(table));
                 line += &option("--watermark", watermark.as_deref().map(word));

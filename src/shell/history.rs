@@ -14,8 +14,22 @@ pub fn path() -> Option<PathBuf> {
         let wanted = !chosen.is_empty() && chosen != "/dev/null";
         return wanted.then(|| PathBuf::from(chosen));
     }
+    in_state("history")
+}
+
+/// `LAKEPIN_JOURNAL`, else `reads.ndjson` beside the history: what statements read, and when. None: it is not kept, as with
+/// `LAKEPIN_JOURNAL` empty or `/dev/null`.
+pub fn journal() -> Option<PathBuf> {
+    if let Some(chosen) = std::env::var_os("LAKEPIN_JOURNAL") {
+        let wanted = !chosen.is_empty() && chosen != "/dev/null";
+        return wanted.then(|| PathBuf::from(chosen));
+    }
+    in_state("reads.ndjson")
+}
+
+fn in_state(name: &str) -> Option<PathBuf> {
     let state = dirs::state_dir().or_else(dirs::data_local_dir)?;
-    Some(state.join("lakepin").join("history"))
+    Some(state.join("lakepin").join(name))
 }
 
 /// Makes the file, with mode 0600, if it is not there; takes rights away from others if it is. Whatever else has that name

@@ -139,6 +139,7 @@ fn session_config(common: &Common) -> SessionConfig {
         max_files: Limit::or_zero(common.max_files),
         max_bytes_scanned: Limit::or_zero(common.max_bytes_scanned),
         parameters: common.parameters.iter().cloned().collect(),
+        journal: super::history::journal(),
         ..SessionConfig::default()
     }
 }
@@ -403,7 +404,7 @@ async fn test(common: &Common, suites: &super::args::Suites) -> Result<u8> {
         warehouse,
         store_options,
         // plans in suites shall not depend on the machine
-        session: SessionConfig { target_partitions: Some(4), ..session_config(common) },
+        session: SessionConfig { target_partitions: Some(4), journal: None, ..session_config(common) },
         variables: common.variables.iter().cloned().collect(),
         labels: suites.labels.clone(),
         timeout: common.timeout.and_then(|limit| limit.0),

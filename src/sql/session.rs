@@ -2,6 +2,7 @@
 
 mod align;
 mod commands;
+mod journal;
 mod lookups;
 mod own_names;
 mod pins;
@@ -10,6 +11,7 @@ mod reconcile;
 mod wait;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -51,6 +53,7 @@ use crate::error::{Error, Result};
 use crate::notice::{Notice, NoticeKind};
 use crate::query::work::{Work, scan_works};
 use crate::query::{LakepinOptions, ScanLog, ScanReport, yielding};
+use crate::recon::journal::Journal;
 use crate::scan::{ScanKind, ScanProgress};
 use crate::snapshot::SessionZone;
 use crate::snapshot::nearest::known_names;
@@ -79,6 +82,9 @@ pub struct SessionConfig {
     pub max_bytes_scanned: usize,
     /// Values for `$name`; see [`Session::set_parameter`].
     pub parameters: BTreeMap<String, String>,
+    /// File of the read journal, which `recon.read_journal` shows: what each statement of the session read, and when;
+    /// None: none is kept.
+    pub journal: Option<PathBuf>,
 }
 
 impl Default for SessionConfig {
@@ -93,6 +99,7 @@ impl Default for SessionConfig {
             max_files: 0,
             max_bytes_scanned: 0,
             parameters: BTreeMap::new(),
+            journal: None,
         }
     }
 }
@@ -169,6 +176,7 @@ impl Session {
         let context = SessionContext::new_with_state(state);
         let catalog = warehouse.attach(&context, &config.catalog)?;
         *catalog.settings().parameters.write() = config.parameters;
+        *catalog.settings().journal.write() = config.journal.map(|path| Arc::new(Journal::new(path)));
         Ok(Self { warehouse: warehouse.clone(), context, catalog, catalog_name: config.catalog })
     }
 
@@ -340,7 +348,12 @@ impl Session {
             step => self.readied(step, true)?,
         };
         let written = Written::of(&tokens);
-        self.carry_out(tokens, view, progress).await.map_err(|error| written.place(error))
+        let noted = self.noting(&tokens);
+        let answer = self.carry_out(tokens, view, progress).await.map_err(|error| written.place(error));
+        match noted {
+            Some(noted) => noted.of(answer),
+            None => answer,
+        }
     }
 
     async fn carry_out(

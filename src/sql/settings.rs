@@ -14,6 +14,7 @@ use super::prepared::PreparedStatements;
 use super::result::SessionChoice;
 use super::selector::drop_choices;
 use crate::error::{Error, Result};
+use crate::recon::journal::Journal;
 use crate::snapshot::nearest::known_names;
 use crate::snapshot::{Fingerprint, Pin, SessionZone, TableIdent, parse_timestamp};
 use crate::spec::CoreOptions;
@@ -168,6 +169,10 @@ pub(crate) struct Settings {
     pub(crate) parameters: RwLock<BTreeMap<String, String>>,
     /// Statements that `EXECUTE` runs.
     pub(super) prepared: PreparedStatements,
+    /// Where it is kept what statements read.
+    pub(crate) journal: RwLock<Option<Arc<Journal>>>,
+    /// Why the last entry could not be kept, until it is told.
+    pub(super) journal_failed: Mutex<Option<Error>>,
 }
 
 impl Settings {

@@ -10,8 +10,7 @@ pub fn now_millis() -> i64 {
     }
 }
 
-/// A new random id, for the files of tables that tests build.
-#[cfg(any(test, feature = "testing"))]
+/// A new random id.
 pub fn new_id() -> String {
     uuid::Uuid::new_v4().to_string()
 }

@@ -15,7 +15,7 @@ use crate::shell::state::Shell;
 const ROWS: usize = 10_000_000;
 
 /// These.
-pub const COMMANDS: &[&Command] = &[&COMMITS, &COMMITTED, &CHECK, &CONFLICTS, &ORPHANS, &RATE];
+pub const COMMANDS: &[&Command] = &[&COMMITS, &COMMITTED, &CHECK, &CONFLICTS, &ORPHANS, &RATE, &RETENTION, &READS];
 
 const COMMITS: Command = Command {
     names: &["commits"],
@@ -96,7 +96,7 @@ const CONFLICTS: Command = Command {
             let sql = format!(
                 "SELECT snapshot_id AS id, commit_user AS user, commit_kind AS kind, opponent_snapshot_id AS opponent, \
                  opponent_user, relation, first_base, final_base, attempts, units_common AS units, sequences, \
-                 opponent_sequences, verdict, confidence FROM paimon_conflicts({}{filter}) \
+                 opponent_sequences, recon_reads, verdict, confidence FROM paimon_conflicts({}{filter}) \
                  ORDER BY snapshot_id, opponent_snapshot_id",
                 literal(table)
             );
@@ -145,6 +145,56 @@ const RATE: Command = Command {
             let [table] = words.as_slice() else { return Err(usage("write \\rate table")) };
             let table = system_table(table, "commit_rate")?;
             shell.statement(&format!("SELECT * FROM {table} ORDER BY window_start, commit_user"), Show::LISTING).await
+        }
+        .boxed_local()
+    },
+};
+
+const RETENTION: Command = Command {
+    names: &["retention"],
+    usage: "table",
+    task: Task::Prove,
+    about: both("until when snapshots are kept, and what protects them", "快照保留到何时，由什么保护"),
+    detail: Text::NONE,
+    argument: Argument::Table,
+    run: |shell, call| {
+        async move {
+            let words = call.words(&shell.variables)?;
+            let [table] = words.as_slice() else { return Err(usage("write \\retention table")) };
+            let table = system_table(table, "retention")?;
+            shell.statement(&format!("SELECT * FROM {table} ORDER BY snapshot_id, commit_time"), Show::LISTING).await
+        }
+        .boxed_local()
+    },
+};
+
+const READS: Command = Command {
+    names: &["reads"],
+    usage: "[table]",
+    task: Task::Prove,
+    about: both("what statements read, and when: the read journal", "语句在何时读取了什么：读取日志"),
+    detail: both(
+        "\\reads\n\\reads pay.dwd_pay_success\nof all sessions that keep the same journal; LAKEPIN_JOURNAL names its file, empty: none is \
+         kept. The text of statements is not in it",
+        "\\reads\n\\reads pay.dwd_pay_success\n使用同一日志的所有会话；LAKEPIN_JOURNAL 指定文件，为空则不记录。不含语句文本",
+    ),
+    argument: Argument::Table,
+    run: |shell, call| {
+        async move {
+            let words = call.words(&shell.variables)?;
+            let filter = match words.as_slice() {
+                [] => String::new(),
+                [table] => {
+                    let named = if table.contains('.') { table.clone() } else { format!("{}.{table}", shell.session.database()) };
+                    format!(" WHERE table_name = {}", literal(&named))
+                }
+                _ => return Err(usage("write \\reads [table]")),
+            };
+            let sql = format!(
+                "SELECT time, session, statement, outcome, rows, duration_ms AS ms, table_name AS table, snapshot_id AS id, \
+                 commit_user AS user, commit_identifier AS identifier, watermark FROM recon.read_journal{filter} ORDER BY time"
+            );
+            shell.statement(&sql, Show::LISTING).await
         }
         .boxed_local()
     },

@@ -122,6 +122,11 @@ fn chinese(kind: &NoticeKind) -> String {
             "{table}：水位线由 {} 共同推进：最快的会掩盖其他的，不能证明它们到位；请同时等待它们的提交",
             users.join("、")
         ),
+        NoticeKind::JournalFailed { why } => format!("语句读取了什么未能记入日志：{why}"),
+        NoticeKind::JournalCut { unread, cut } => {
+            let older = if *cut { "，且省略了更早的记录" } else { "" };
+            format!("读取日志不完整：{unread} 行无法识别{older}")
+        }
         NoticeKind::PartsUnread { table, parts } => {
             format!("{table}：这些读不了，它们的内容不在结果里：{}", parts.join("、"))
         }

@@ -6,7 +6,7 @@ use arrow::datatypes::SchemaRef;
 
 use super::made::{Asked, Made};
 use crate::error::Result;
-use crate::recon::conflicts::{Around, Conflict, conflicts};
+use crate::recon::conflicts::{Around, Conflict, add_reads, conflicts};
 use crate::spec::{Snapshot, SnapshotId};
 use crate::sql::cells::{self, Cell, Kind};
 use crate::sql::system_tables::Source;
@@ -52,6 +52,7 @@ fn schema() -> SchemaRef {
         ("sequences", Kind::Text, false),
         ("opponent_sequences", Kind::Text, false),
         ("sequence_inverted", Kind::Bool, true),
+        ("recon_reads", Kind::Text, false),
         ("verdict", Kind::Text, true),
         ("confidence", Kind::Text, true),
     ])
@@ -66,7 +67,10 @@ async fn rows(asked: &Asked) -> Result<RecordBatch> {
         ),
     };
     let history = asked.history().await?;
-    let found = conflicts(&history, around, &asked.source.zone).await?;
+    let mut found = conflicts(&history, around, &asked.source.zone).await?;
+    if let Some(kept) = asked.source.journal()? {
+        add_reads(&mut found, &asked.source.table, &kept.readings);
+    }
     let rows: Vec<Vec<Cell>> = found.iter().map(|conflict| row(conflict, &asked.source)).collect();
     cells::batch(&schema(), &rows)
 }
@@ -98,8 +102,28 @@ fn row(conflict: &Conflict, source: &Source) -> Vec<Cell> {
         range(conflict.by_commit.sequences),
         range(conflict.by_opponent.sequences),
         Cell::Bool(conflict.inverted),
+        reads(conflict, source),
         Cell::text(conflict.verdict.as_str()),
         Cell::text(conflict.confidence.as_str()),
     ]);
     row
+}
+
+/// Readings that are named.
+const READS: usize = 20;
+
+fn reads(conflict: &Conflict, source: &Source) -> Cell {
+    let mut texts: Vec<String> = conflict
+        .reads
+        .iter()
+        .take(READS)
+        .map(|read| {
+            let time = source.zone.show(read.time_millis);
+            format!("{} of session {} at {time} read snapshot {}", read.statement, read.session, read.snapshot)
+        })
+        .collect();
+    if conflict.reads.len() > READS {
+        texts.push("…".to_string());
+    }
+    if texts.is_empty() { Cell::Null } else { Cell::Text(texts.join("; ")) }
 }

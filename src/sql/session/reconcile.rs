@@ -33,12 +33,20 @@ impl Session {
     pub async fn reconcile(&self, sql: &str, sink: Option<Sink>) -> Result<Reconciled> {
         let mut notices = Vec::new();
         let tokens = self.bound(one(sql)?, true)?;
+        let noted = self.noting(&tokens);
         let nesting = nesting(&tokens)?;
         let Command::Reconcile(asked) = statements::parse(tokens, &mut notices)? else {
             return Err(Error::invalid("a RECONCILE statement was expected").with_code("Syntax"));
         };
         let run = self.begin(ScanLog::new(), notices)?;
-        let report = DeepStack::of(nesting).wait(self.compared(&run, &asked, sink)).await?;
+        let compared = DeepStack::of(nesting).wait(self.compared(&run, &asked, sink)).await;
+        if let Some(noted) = noted {
+            match &compared {
+                Ok(_) => noted.whole(&run.readings(), 0),
+                Err(error) => noted.failed(error),
+            }
+        }
+        let report = compared?;
         Ok(Reconciled { report, pins: run.lines(false), notices: run.notices() })
     }
 

@@ -135,6 +135,10 @@ impl Statement {
         if database == system_tables::GLOBAL_DATABASE {
             return system_tables::global(self, name).map(Some);
         }
+        // a table of the warehouse that is called so comes first
+        if system_tables::is_journal(database, name) && self.table(database, name).await.is_err() {
+            return system_tables::journal(self).map(Some);
+        }
         if let Some((base, suffix)) = split_selector(name)
             && !self.is_really_called(database, name).await
         {
@@ -175,7 +179,9 @@ impl Statement {
             return Ok(Some(local));
         }
         let bare = named.as_ref().map_or(base, |(bare, _)| bare.as_str());
-        let made = system_tables::is_global(database, bare) || database == INFORMATION_SCHEMA;
+        let made = system_tables::is_global(database, bare)
+            || system_tables::is_journal(database, bare) && self.table(database, bare).await.is_err()
+            || database == INFORMATION_SCHEMA;
         if made || self.settings.local(database, bare).is_some() {
             return Err(cannot_travel(bare));
         }

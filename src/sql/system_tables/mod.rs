@@ -17,6 +17,8 @@ mod listed;
 mod manifests;
 mod options;
 mod partitions;
+mod read_journal;
+mod retention;
 mod row_accounting;
 mod schemas;
 mod snapshots;
@@ -41,9 +43,12 @@ use super::statement::Statement;
 use crate::error::{Error, ErrorKind, Result};
 use crate::notice::NoticeKind;
 use crate::query::{PoolBudget, QueryEnv};
+use crate::recon::journal::Kept;
 use crate::scan::blame_manifest;
 use crate::snapshot::{Fingerprint, Pin, PinRequest, Readable, SessionZone, Table};
 use crate::spec::ManifestEntry;
+
+pub(crate) use read_journal::{is_journal, provider as journal};
 
 pub(crate) use global::{GLOBAL_DATABASE, is_global, provider as global, tables as global_tables};
 
@@ -77,6 +82,13 @@ impl Source {
         let mut source = source(statement, table, None);
         source.pin = Some(source.newest().await?);
         Ok(source)
+    }
+
+    /// What the session's journal holds; None: it keeps none.
+    pub(crate) fn journal(&self) -> Result<Option<Kept>> {
+        let statement = self.statement.upgrade();
+        let journal = statement.and_then(|statement| statement.settings().journal.read().clone());
+        journal.map(|journal| journal.read()).transpose()
     }
 
     /// The state that a query of the table reads by a version; without one that which the session pins.
@@ -210,6 +222,7 @@ const ALL: &[SystemTable] = &[
     made!("commits", Marked, commits),
     made!("commit_files", Marked, commit_files),
     made!("commit_rate", Live, commit_rate),
+    made!("retention", Marked, retention),
     made!("unreferenced_files", Live, unreferenced_files),
     made!("aggregation_fields", Pinned, aggregation_fields),
     made!("files", Pinned, files),
@@ -282,7 +295,7 @@ fn always_now(table: &Table, name: &str) -> Error {
         "options" => {
             "reads of any snapshot follow the options of now; older ones: SELECT schema_id, options FROM t$schemas"
         }
-        "snapshots" | "commit_files" => "filter its rows: WHERE snapshot_id <= 3",
+        "snapshots" | "commit_files" | "retention" => "filter its rows: WHERE snapshot_id <= 3",
         "commits" => "filter its rows: WHERE first_snapshot <= 3",
         "schemas" => "filter its rows: WHERE schema_id = 0; DESCRIBE t VERSION AS OF 3 shows the columns of a snapshot",
         _ => "leave the clause out, and filter its rows with WHERE",

@@ -37,6 +37,7 @@ async fn tables_that_are_always_of_now_do_not_travel() {
             "commits",
             "commit_files",
             "commit_rate",
+            "retention",
             "unreferenced_files",
         ]
         .contains(&system);
