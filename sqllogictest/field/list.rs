@@ -26,26 +26,14 @@ const EXCUSED: &[(&str, Excuse)] = &[
     ("B100", Excuse::Shell),
     ("B102", Excuse::Shell),
     ("B103", Excuse::Shell),
-    ("B105", Excuse::Later("comparing decimals with another system: reconciliation")),
-    ("B106", Excuse::Later("comparing times with another system: reconciliation")),
-    ("B110", Excuse::Later("comparing floats with another system: reconciliation")),
 ];
 
 /// Cases whose test shows the reader's half only; the other half.
-const IN_PART: &[(&str, &str)] = &[
-    (
-        "B070",
-        "level 0 of a first-row table is hidden whatever a reader asks for, as in Java; here it is announced, and merged \
+const IN_PART: &[(&str, &str)] = &[(
+    "B070",
+    "level 0 of a first-row table is hidden whatever a reader asks for, as in Java; here it is announced, and merged \
          on request where deletion vectors hide it",
-    ),
-    ("B080", "finding duplicate commits is a detector of reconciliation; here the pins of the identity are shown"),
-    ("B108", "comparing NULL keys with a source is reconciliation; here such keys are merged and found"),
-    (
-        "B116",
-        "a doctor that lists missing files comes with the checks of a table; here counts, reads and \\counts meet one",
-    ),
-    ("B117", "the duplicate detector is reconciliation; here the display and the pins are shown"),
-];
+)];
 
 pub fn register(tests: &mut Vec<Test>) {
     let names: Vec<String> = tests.iter().map(|t| t.name.clone()).collect();

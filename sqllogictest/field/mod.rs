@@ -18,6 +18,7 @@ mod names;
 #[cfg(unix)]
 mod nobody;
 mod partition;
+mod recon;
 mod row_tracking;
 mod schema;
 mod stats;
@@ -38,6 +39,7 @@ pub fn register(tests: &mut Vec<Test>) {
     schema::register(tests);
     branch::register(tests);
     row_tracking::register(tests);
+    recon::register(tests);
     storage::register(tests);
     engine::register(tests);
     names::register(tests);

@@ -63,7 +63,7 @@ async fn verdict(session: &Session, url: &str) -> Result<Vec<String>, String> {
     told(session, &format!("RECONCILE pays WITH '{url}' FROM 'pays' ON KEY (dt, id)")).await
 }
 
-async fn told(session: &Session, sql: &str) -> Result<Vec<String>, String> {
+pub(super) async fn told(session: &Session, sql: &str) -> Result<Vec<String>, String> {
     let mut answer = session.run_one(sql).await.map_err(|e| format!("{e:?}"))?;
     let mut batches: Vec<RecordBatch> = Vec::new();
     while let Some(batch) = answer.stream.next().await {

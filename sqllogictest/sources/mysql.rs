@@ -14,6 +14,11 @@ use crate::harness::{Outcome, Test};
 
 type Ended = std::result::Result<String, String>;
 
+async fn matrix(server: &mut Server) -> Ended {
+    let url = server.url("");
+    super::matrix::compared(&url, super::matrix::mysql(), async |sql: String| server.run(&sql).await).await
+}
+
 async fn unreadable(server: &mut Server) -> Ended {
     server.run("CREATE TABLE odd (id int NOT NULL PRIMARY KEY, d date)").await;
     server.run("INSERT INTO odd VALUES (1, '2026-04-16'), (2, '0000-00-00'), (3, '2026-04-17')").await;
@@ -36,6 +41,7 @@ async fn compared(server: &mut Server) -> Ended {
 pub fn register(tests: &mut Vec<Test>) {
     tests.push(Test::new_async("sources::mysql::every_type_is_read_exactly", || with_server(every_type)));
     tests.push(Test::new_async("sources::mysql::a_table_is_compared_with_its_source", || with_server(compared)));
+    tests.push(Test::new_async("sources::mysql::no_type_differs_but_where_a_cell_does", || with_server(matrix)));
     tests.push(Test::new_async("sources::mysql::what_no_type_holds_is_a_finding", || with_server(unreadable)));
     tests.push(Test::new_async("sources::mysql::keys_are_read_in_chunks", || with_server(chunks)));
     tests.push(Test::new_async("sources::mysql::order_is_what_an_index_gives", || with_server(order)));
