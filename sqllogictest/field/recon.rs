@@ -196,6 +196,6 @@ async fn batch_identifiers_are_no_duplicates(lake: Lake) -> Done {
     expect(&s, "SELECT count(*) FROM t$commits WHERE commit_identifier = 9223372036854775807", &["6"]).await?;
     let sql = "SELECT status, snapshots FROM paimon_lookup_commit('t', 'batch-3', 'batch')";
     expect(&s, sql, &["COMMITTED|3"]).await?;
-    let answer = ask(&s, "SELECT count(*) FROM t AT (COMMIT => ('batch-3', batch))").await.text()?;
+    let answer = ask(&s, "SELECT count(*) FROM t AT (COMMIT => ('batch-3', 'batch'))").await.text()?;
     check(answer.rows() == ["3"], format!("{:?}", answer.rows()))
 }

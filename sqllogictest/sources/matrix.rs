@@ -96,7 +96,6 @@ fn common() -> Vec<Column> {
         column("INT", "decimal(12,0)", [(json!(7), "7"), (json!(-2_000_000_000), "-2000000000")], "8"),
         column("BIGINT", "int", [(json!(7), "7")], "8"),
         column("DOUBLE", "decimal(10,2)", [(json!(1.5), "1.5"), (json!(-0.0), "0")], "1.51"),
-        column("STRING", "int", [(json!("42"), "42"), (json!("-7"), "-7")], "43"),
     ]
 }
 
