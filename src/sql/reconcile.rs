@@ -118,7 +118,13 @@ fn sample(percent: &str) -> Result<Option<u32>> {
 }
 
 /// A side of pins, columns and a plan.
-fn side(name: String, plan: LogicalPlan, inner: &Statement, declared: impl Fn(&str) -> Option<String>) -> Result<Side> {
+fn side(
+    name: String,
+    written: &impl std::fmt::Display,
+    plan: LogicalPlan,
+    inner: &Statement,
+    declared: impl Fn(&str) -> Option<String>,
+) -> Result<Side> {
     let schema = plan.schema().inner();
     let mut columns: Vec<Column> = Vec::new();
     for field in schema.fields() {
@@ -136,8 +142,8 @@ fn side(name: String, plan: LogicalPlan, inner: &Statement, declared: impl Fn(&s
         [] => "of this session, without a snapshot".to_string(),
         pins => pins.iter().map(|pin| pin.describe(zone)).collect::<Vec<_>>().join("; "),
     };
-    // with what its views say
-    let what = Some(plan.display_indent().to_string());
+    // as it is written, and with what its views say
+    let what = Some(format!("{written}\n{}", plan.display_indent()));
     Ok(Side {
         name,
         position,
@@ -185,7 +191,7 @@ async fn table_side(statement: &Arc<Statement>, factor: &TableFactor) -> Result<
     let scan = statement.scan_name("side");
     let plan = LogicalPlanBuilder::scan(scan, provider_as_source(provider), None)?.build()?;
     statement.take_in(&inner);
-    side(name, plan, &inner, |name| {
+    side(name, factor, plan, &inner, |name| {
         let schema = schema.as_ref()?;
         let field = schema.fields.get(schema.field_index(name)?)?;
         Some(types::text(&field.field_type))
@@ -200,7 +206,7 @@ async fn query_side(statement: &Arc<Statement>, query: &Query) -> Result<Side> {
     writes::check(&plan, statement.warehouse())?;
     depth::check(&plan, Levels::here().most)?;
     statement.take_in(&inner);
-    side("query".to_string(), plan, &inner, |_| None)
+    side("query".to_string(), query, plan, &inner, |_| None)
 }
 
 /// The columns a condition names.

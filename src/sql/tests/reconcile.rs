@@ -182,6 +182,8 @@ async fn a_comparison_goes_on_only_where_the_same_is_read_again() {
     assert_eq!((&first.line, &first.classes), (&again.line, &again.classes));
     assert!(again.notes.iter().any(|note| note.starts_with("resumed from")), "{again:?}");
     assert_eq!(code_of(&session, &with("(SELECT id, amount FROM t WHERE id < 4)")).await, "OtherComparison");
+    let other = "(SELECT id, amount FROM t WHERE id < 3 OR id IS NULL)";
+    assert_eq!(code_of(&session, &with(other)).await, "OtherComparison");
     let filtered = query.replace("PROGRESS", "WHERE id = 1 OR id = 2 PROGRESS");
     assert_eq!(code_of(&session, &filtered).await, "OtherComparison");
     // a view is what it says, not its name
