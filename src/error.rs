@@ -5,6 +5,7 @@
 
 mod caught;
 mod engine;
+mod secrets;
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -14,6 +15,7 @@ use datafusion::error::DataFusionError;
 
 pub(crate) use caught::caught;
 pub use caught::keep_caught_panics_quiet;
+pub(crate) use secrets::{without_passwords, without_url_passwords};
 
 /// Result of every fallible call of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -69,12 +71,13 @@ struct Inner {
 }
 
 impl Error {
-    /// An error of `kind` with what went wrong, as a sentence without capital and full stop.
+    /// An error of `kind` with what went wrong, as a sentence without capital and full stop. What it is told loses its
+    /// passwords, here and in context and hint: errors go to logs and into tickets.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self(Box::new(Inner {
             kind,
             code: kind.default_code(),
-            message: message.into(),
+            message: clean(message.into()),
             context: Vec::new(),
             hint: None,
             source: None,
@@ -127,7 +130,7 @@ impl Error {
     #[must_use]
     pub fn with_context(mut self, name: &'static str, value: impl fmt::Display) -> Self {
         if !self.0.context.iter().any(|(known, _)| *known == name) {
-            self.0.context.push((name, value.to_string()));
+            self.0.context.push((name, clean(value.to_string())));
         }
         self
     }
@@ -135,7 +138,7 @@ impl Error {
     /// Says what to do about it.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
-        self.0.hint = Some(hint.into());
+        self.0.hint = Some(clean(hint.into()));
         self
     }
 
@@ -281,6 +284,14 @@ impl Error {
     }
 }
 
+/// A text of an error without passwords.
+fn clean(text: String) -> String {
+    match without_passwords(&text) {
+        std::borrow::Cow::Borrowed(_) => text,
+        std::borrow::Cow::Owned(told) => told,
+    }
+}
+
 /// What DataFusion puts behind its internal errors, which functions called with wrong types are too: no way out.
 const ASKS_FOR_A_REPORT: &str = "\nThis issue was likely caused by a bug in DataFusion's code. Please help us to resolve this by filing a bug report \
      in our issue tracker: https://github.com/apache/datafusion/issues";
@@ -355,7 +366,7 @@ impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}[{}] {self}", self.0.kind, self.0.code)?;
         if let Some(source) = &self.0.source {
-            write!(f, "\ncaused by: {source}")?;
+            write!(f, "\ncaused by: {}", without_passwords(&source.to_string()))?;
         }
         Ok(())
     }
@@ -388,6 +399,21 @@ mod tests {
         let own = Error::not_found("gone").with_code("DataFileMissing");
         let parquet = parquet::errors::ParquetError::External(Box::new(own));
         assert_eq!(Error::from_datafusion(parquet.into()).code(), "DataFileMissing");
+    }
+
+    #[test]
+    fn no_error_tells_a_password() {
+        let url = "mysql://reader:geheim@db.host/shop";
+        let cause = std::io::Error::other(format!("no answer from {url}"));
+        let error = Error::invalid(format!("cannot open {url}"))
+            .with_context("source", url)
+            .with_hint(format!("is {url} meant, or password=geheim?"))
+            .with_source(cause);
+        for text in [error.to_string(), format!("{error:?}"), format!("{:?}", error.copied())] {
+            assert!(!text.contains("geheim") && text.contains("reader:***@db.host"), "{text}");
+        }
+        let back = Error::from_datafusion(DataFusionError::Execution(format!("cannot open {url}")));
+        assert!(!format!("{back:?}").contains("geheim"), "{back:?}");
     }
 
     #[test]

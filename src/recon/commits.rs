@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::entry_texts::EntryTexts;
-use super::history::{FileChange, History, KeptAs, Recorded};
+use super::history::{FileChange, History, KeptAs, Recorded, Standing};
 use crate::error::Result;
 use crate::spec::{CommitKind, Snapshot, SnapshotId};
 
@@ -64,6 +64,8 @@ pub struct CommitRun {
     pub snapshots: Vec<Arc<Snapshot>>,
     /// As what the least well kept of them is kept.
     pub kept: KeptAs,
+    /// Whether it is of the line that is in force; what was rolled back makes runs of its own.
+    pub standing: Standing,
     /// Watermark before the run; None where there was none, or what was before is not kept.
     pub watermark_before: Option<i64>,
     /// Per kind; without those of which the list cannot be read.
@@ -130,7 +132,7 @@ pub fn committer_counter(list: &str) -> Option<u64> {
     digits.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
 
-/// All commits of a history as runs, oldest first.
+/// All commits of a history as runs, oldest first; what was rolled back is told as such.
 ///
 /// Cost: the delta manifests of every commit, which the cache keeps.
 ///
@@ -140,16 +142,26 @@ pub async fn commits(history: &History, texts: &EntryTexts) -> Result<Vec<Commit
     let changes = history.all_changes(&history.commits).await;
     let mut runs: Vec<CommitRun> = Vec::new();
     let mut before: Option<&Recorded> = None;
+    // the line that is in force first: what was rolled back stands between no two of its commits
+    let (mut in_force, mut aside) = (Vec::new(), Vec::new());
     for (recorded, changes) in history.commits.iter().zip(changes) {
+        if recorded.standing == Standing::InForce { &mut in_force } else { &mut aside }.push((recorded, changes));
+    }
+    for (recorded, changes) in in_force.into_iter().chain(aside) {
         let snapshot = &recorded.snapshot;
+        if before.is_some_and(|before| before.standing == Standing::InForce) && recorded.standing != Standing::InForce {
+            before = None;
+        }
         let continues = runs.last().is_some_and(|run| {
             run.user == snapshot.commit_user
                 && run.identifier == snapshot.commit_identifier
+                && run.standing == recorded.standing
                 && before.is_some_and(|before| before.id().0.checked_add(1) == Some(snapshot.id.0))
         });
         if !continues {
             let follows = before.filter(|before| before.id().0.checked_add(1) == Some(snapshot.id.0));
-            let last_of_user = runs.iter().rev().find(|run| run.user == snapshot.commit_user);
+            let is_of = |run: &&CommitRun| run.user == snapshot.commit_user && run.standing == recorded.standing;
+            let last_of_user = runs.iter().rev().find(is_of);
             let gap_millis = last_of_user
                 .and_then(|run| run.snapshots.last())
                 .and_then(|last| snapshot.time_millis.checked_sub(last.time_millis));
@@ -158,6 +170,7 @@ pub async fn commits(history: &History, texts: &EntryTexts) -> Result<Vec<Commit
                 identifier: snapshot.commit_identifier,
                 snapshots: Vec::new(),
                 kept: recorded.kept.clone(),
+                standing: recorded.standing,
                 watermark_before: follows.and_then(|before| before.snapshot.watermark),
                 counts: BTreeMap::new(),
                 units: BTreeSet::new(),
@@ -184,6 +197,7 @@ pub async fn commits(history: &History, texts: &EntryTexts) -> Result<Vec<Commit
             Err(error) => run.unread = Some(error.to_string()),
         }
     }
+    runs.sort_by_key(|run| (run.first(), run.standing == Standing::InForce));
     Ok(runs)
 }
 
@@ -208,11 +222,11 @@ pub struct CommitRate {
     pub rows_added: i64,
 }
 
-/// Rates of commits, by stretches of `window_millis` (from 1) and users, in order.
+/// Rates of commits, without what was rolled back, by stretches of `window_millis` (from 1) and users, in order.
 pub fn commit_rates(runs: &[CommitRun], window_millis: i64) -> Vec<CommitRate> {
     let window = window_millis.max(1);
     let mut found: BTreeMap<(i64, &str), (CommitRate, Vec<i64>)> = BTreeMap::new();
-    for run in runs {
+    for run in runs.iter().filter(|run| run.standing != Standing::RolledBack) {
         let Some(first) = run.snapshots.first() else { continue };
         let start = first.time_millis.div_euclid(window).saturating_mul(window);
         let (rate, gaps) = found.entry((start, &run.user)).or_insert_with(|| {

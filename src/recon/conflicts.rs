@@ -164,7 +164,8 @@ type UnitKey<'a> = (&'a BinaryRow, i32);
 /// A snapshot that is not in the history; an entry that cannot be decoded.
 pub async fn conflicts(history: &History, around: Around, zone: &SessionZone) -> Result<Vec<Conflict>> {
     let texts = history.texts(zone).await?;
-    let commits: Vec<&Recorded> = history.commits.iter().collect();
+    let in_force: Vec<Recorded> = history.in_force().cloned().collect();
+    let commits: Vec<&Recorded> = in_force.iter().collect();
     if let Around::Snapshot(id) = around
         && !commits.iter().any(|recorded| recorded.id() == id)
     {
@@ -174,15 +175,11 @@ pub async fn conflicts(history: &History, around: Around, zone: &SessionZone) ->
             .with_hint("SELECT snapshot_id FROM t$snapshots lists what is kept"));
     }
     let changes: Vec<Vec<FileChange>> =
-        history.all_changes(&history.commits).await.into_iter().map(Result::unwrap_or_default).collect();
+        history.all_changes(&in_force).await.into_iter().map(Result::unwrap_or_default).collect();
     let clock = CreationClock::of(
-        history
-            .commits
-            .iter()
-            .zip(&changes)
-            .map(|(recorded, changes)| (recorded.snapshot.as_ref(), changes.as_slice())),
+        in_force.iter().zip(&changes).map(|(recorded, changes)| (recorded.snapshot.as_ref(), changes.as_slice())),
     );
-    let attempts = attempts(&history.commits, history.is_whole());
+    let attempts = attempts(&in_force, history.is_whole());
     let ordered = {
         let options = &history.pin.options;
         !history.pin.schema.is_primary_key_table()

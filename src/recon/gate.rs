@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
 use crate::snapshot::{SessionZone, SnapshotFingerprint, Table};
 use crate::spec::{BATCH, CommitIdentifier, END_OF_INPUT, Snapshot, SnapshotId};
 
@@ -69,7 +69,7 @@ impl Gate {
     /// Looks for snapshots that came since the last look. The snapshots that satisfy all conditions, ascending.
     ///
     /// Cost: a listing and every snapshot at first, and after a rollback; then two small reads, one more for each snapshot
-    /// that came and each tag.
+    /// that came and each tag, and for the oldest that satisfies everything.
     ///
     /// # Errors
     /// Snapshots that cannot be read.
@@ -93,7 +93,23 @@ impl Gate {
                 self.first_newest = self.seen.last().map(|snapshot| snapshot.id);
             }
         }
+        self.drop_expired().await?;
         Ok(if tags { &self.satisfied } else { &[] })
+    }
+
+    /// Lets go of the snapshots that expired since they were looked at: nobody can read them, and a later one satisfies
+    /// everything too.
+    async fn drop_expired(&mut self) -> Result<()> {
+        while let Some(first) = self.satisfied.first() {
+            match self.table.snapshot(first.id).await {
+                Ok(now) if SnapshotFingerprint::from(first.as_ref()).is_of(&now) => return Ok(()),
+                // another one of its number: the next look begins anew
+                Ok(_) => drop(self.satisfied.remove(0)),
+                Err(error) if error.kind() == ErrorKind::NotFound => drop(self.satisfied.remove(0)),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
     }
 
     /// Takes the snapshots that follow the last one; false where it is not there any more or another one.
@@ -292,6 +308,21 @@ mod tests {
         assert_eq!(oldest(&mut gate).await, None);
         let told = gate.diagnosis(i64::MAX, &SessionZone::utc());
         assert!(told.contains("the newest snapshot is 3"), "{told}");
+    }
+
+    #[tokio::test]
+    async fn a_snapshot_that_expired_meanwhile_is_passed_over() {
+        let mut bed = Bed::new();
+        bed.commit("cdc", 1, Some(1_000));
+        bed.commit("cdc", 2, Some(2_000));
+        let table = bed.table().await;
+        let mut gate = Gate::new(&table, vec![Condition::Watermark(500)]);
+        assert_eq!(oldest(&mut gate).await, Some(1));
+        bed.commit("cdc", 3, Some(3_000));
+        bed.table.expire(1).unwrap();
+        assert_eq!(oldest(&mut gate).await, Some(2));
+        bed.table.expire(2).unwrap();
+        assert_eq!(oldest(&mut gate).await, Some(3));
     }
 
     #[tokio::test]

@@ -8,11 +8,15 @@
 //!
 //! What cannot be read does not hide the rest: it is kept beside it, as evidence of damage.
 
+mod standing;
+
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
 use futures::{StreamExt, stream};
+
+pub use standing::Standing;
 
 use super::entry_texts::EntryTexts;
 use crate::error::{Error, ErrorKind, Result};
@@ -49,6 +53,8 @@ pub struct Recorded {
     pub snapshot: Arc<Snapshot>,
     /// As what it is kept.
     pub kept: KeptAs,
+    /// Whether it is of the line that is in force.
+    pub standing: Standing,
 }
 
 impl Recorded {
@@ -60,6 +66,11 @@ impl Recorded {
     /// Whether it is a snapshot still.
     pub fn is_snapshot(&self) -> bool {
         self.kept == KeptAs::Snapshot
+    }
+
+    /// As what it is kept, and that it is not in force: `tag eod (rolled back)`.
+    pub fn kept_text(&self) -> String {
+        format!("{}{}", self.kept, self.standing.mark())
     }
 }
 
@@ -150,7 +161,7 @@ impl History {
             match read {
                 Ok(snapshot) => {
                     live.entry(id).or_default().push(Arc::clone(&snapshot));
-                    commits.push(Recorded { snapshot, kept: KeptAs::Snapshot });
+                    commits.push(Recorded { snapshot, kept: KeptAs::Snapshot, standing: Standing::InForce });
                 }
                 Err(error) => unread.push(Unread { snapshot: Some(id), what: format!("snapshot {id}"), error }),
             }
@@ -168,7 +179,7 @@ impl History {
             let snapshot = Arc::new(tag.snapshot);
             if !known(&live, &snapshot) {
                 live.entry(snapshot.id).or_default().push(Arc::clone(&snapshot));
-                commits.push(Recorded { snapshot, kept: KeptAs::Tag(name) });
+                commits.push(Recorded { snapshot, kept: KeptAs::Tag(name), standing: Standing::InForce });
             }
         }
         for name in tags.unreadable {
@@ -178,13 +189,29 @@ impl History {
         for id in table.changelog_ids().await? {
             match table.changelog(id).await {
                 Ok(snapshot) if known(&live, &snapshot) => {}
-                Ok(snapshot) => commits.push(Recorded { snapshot, kept: KeptAs::Changelog }),
+                Ok(snapshot) => {
+                    commits.push(Recorded { snapshot, kept: KeptAs::Changelog, standing: Standing::InForce })
+                }
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 Err(error) if error.kind() == ErrorKind::Unavailable => return Err(error),
                 Err(error) => unread.push(Unread { snapshot: Some(id), what: format!("changelog {id}"), error }),
             }
         }
-        commits.sort_by_key(|recorded| (recorded.snapshot.id, recorded.is_snapshot()));
+        let torn = unread.iter().filter_map(|unread| unread.snapshot);
+        let newest = commits.iter().filter(|one| one.is_snapshot()).map(Recorded::id).chain(torn).max();
+        let ahead = table.hinted_snapshot().await?.filter(|hinted| newest.is_none_or(|newest| *hinted > newest));
+        if let Some(hinted) = ahead {
+            // a listing that is behind, or a file that is lost: what it holds is not known
+            let error = Error::corrupt(format!("the LATEST hint names snapshot {hinted}, which is not found"))
+                .with_code("SnapshotsLost")
+                .with_context("table", table.name());
+            unread.push(Unread { snapshot: Some(hinted), what: format!("snapshot {hinted}"), error });
+        }
+        commits.sort_by_key(|recorded| (recorded.snapshot.id, recorded.is_snapshot(), recorded.snapshot.time_millis));
+        let standings = standing::standings(&commits, newest, ahead);
+        for (recorded, standing) in commits.iter_mut().zip(standings) {
+            recorded.standing = standing;
+        }
         Ok(Self { pin: Arc::clone(pin), commits, unread, env: Arc::clone(env) })
     }
 
@@ -203,9 +230,14 @@ impl History {
         self.commits.iter().filter(|recorded| recorded.is_snapshot()).map(|recorded| &recorded.snapshot)
     }
 
-    /// The oldest commit that something is kept of.
+    /// The commits of the line that is in force, ascending; what was rolled back, or may have been, is not among them.
+    pub fn in_force(&self) -> impl DoubleEndedIterator<Item = &Recorded> {
+        self.commits.iter().filter(|recorded| recorded.standing == Standing::InForce)
+    }
+
+    /// The oldest commit of that line.
     pub fn earliest(&self) -> Option<&Recorded> {
-        self.commits.first()
+        self.in_force().next()
     }
 
     /// The newest snapshot.
@@ -229,16 +261,18 @@ impl History {
         }
     }
 
-    /// Whether the first commit ever is kept: then what is not in the history never was.
+    /// Whether every commit of the line that is in force is kept, from the first on: then what is not among them is not in
+    /// it.
     pub fn is_whole(&self) -> bool {
         let mut next = 1;
-        for recorded in &self.commits {
+        for recorded in self.in_force() {
             if recorded.snapshot.id.0 == next {
                 next += 1;
             } else if recorded.snapshot.id.0 > next {
                 return false;
             }
         }
+        // of a tag that cannot be read nobody knows what it holds, but every number is there without it
         next > 1 && self.unread.iter().all(|unread| unread.snapshot.is_none())
     }
 

@@ -6,8 +6,10 @@
 //! | SUPERSEDED | none is, but the user has committed a higher identifier: the commit would be filtered as done |
 //! | NOT_COMMITTED | none is, and everything is kept since before it could have been made |
 //! | UNKNOWN | none is, and what is not kept may have been it |
+//!
+//! What a tag alone holds of a past that was rolled back did not land.
 
-use super::history::{History, Recorded};
+use super::history::{History, Recorded, Standing, Unread};
 use crate::snapshot::SessionZone;
 use crate::spec::{BATCH, CommitIdentifier, SnapshotId};
 
@@ -92,9 +94,10 @@ pub fn lookup(
         reason,
         as_of,
     };
-    let of_user: Vec<&Recorded> = history.commits.iter().filter(|r| r.snapshot.commit_user == user).collect();
-    let found: Vec<&Recorded> =
-        of_user.iter().copied().filter(|r| r.snapshot.commit_identifier == identifier).collect();
+    let unknown = |reason: String| answer(CommitStatus::Unknown, &[], Confidence::Exact, reason);
+    let of_user: Vec<&Recorded> = history.in_force().filter(|r| r.snapshot.commit_user == user).collect();
+    let is_it = |r: &&Recorded| r.snapshot.commit_user == user && r.snapshot.commit_identifier == identifier;
+    let found: Vec<&Recorded> = of_user.iter().copied().filter(is_it).collect();
     let shown = CommitIdentifier(identifier);
     if let Some(last) = found.last() {
         let when = zone.show(last.snapshot.time_millis);
@@ -121,61 +124,72 @@ pub fn lookup(
         );
         return answer(CommitStatus::Superseded, &[newer], Confidence::Exact, reason);
     }
-    let not = |confidence, reason: String| answer(CommitStatus::NotCommitted, &[], confidence, reason);
-    if let Some(why) = gap(history, history.earliest().map(|first| first.id())) {
-        return answer(CommitStatus::Unknown, &[], Confidence::Exact, format!("{why}: it may have been the commit"));
+    let aside = |standing| history.commits.iter().filter(is_it).find(|r| r.standing == standing);
+    if let Some(doubtful) = aside(Standing::Doubtful) {
+        return unknown(format!(
+            "{} of snapshot {} is of that commit, and later numbers were rolled back: nothing says whether it was too",
+            doubtful.kept,
+            doubtful.id()
+        ));
     }
-    if history.commits.is_empty() {
-        return not(Confidence::Exact, "the table has no snapshot".to_string());
+    let rolled_back = aside(Standing::RolledBack).map_or(String::new(), |gone| {
+        format!("; {} holds one of it as snapshot {}, which was rolled back", gone.kept, gone.id())
+    });
+    let not =
+        |reason: String| answer(CommitStatus::NotCommitted, &[], Confidence::Exact, format!("{reason}{rolled_back}"));
+    if let Some(since) = since.filter(|since| as_of.is_none_or(|newest| *since > newest)) {
+        let newest = as_of.map_or("there is none".to_string(), |newest| format!("the newest is {newest}"));
+        return unknown(format!(
+            "snapshot {since} is not there, {newest}: a commit after it cannot have been looked for"
+        ));
     }
-    if history.is_whole() {
-        return not(
-            Confidence::Exact,
-            "every snapshot since the first is kept, and none is of that commit".to_string(),
-        );
+    let begin = match since {
+        Some(since) => Some(SnapshotId(since.0.max(0).saturating_add(1))),
+        None => history.earliest().map(Recorded::id),
+    };
+    let earliest = history.earliest().map(Recorded::id);
+    if let (Some(since), Some(begin), Some(first)) = (since, begin, earliest)
+        && first > begin
+    {
+        return unknown(format!("snapshots since {since} have expired: {}", history.reach(zone)));
+    }
+    if let Some(why) = gap(history, begin) {
+        return unknown(format!("{why}: it may have been the commit"));
+    }
+    if earliest.is_none() {
+        return not("the table has no snapshot".to_string());
     }
     if let Some(since) = since {
-        return match history.earliest().map(|first| first.id()) {
-            Some(first) if first.0 <= since.0.saturating_add(1) => {
-                not(Confidence::Exact, format!("every snapshot since {since} is kept, and none is of that commit"))
-            }
-            _ => answer(
-                CommitStatus::Unknown,
-                &[],
-                Confidence::Exact,
-                format!("snapshots since {since} have expired: {}", history.reach(zone)),
-            ),
-        };
+        return not(format!("every snapshot since {since} is kept, and none is of that commit"));
     }
-    let rises = of_user.windows(2).all(|pair| match pair {
-        [one, next] => one.snapshot.commit_identifier <= next.snapshot.commit_identifier,
-        _ => true,
-    });
-    match of_user.last() {
-        Some(last) if identifier != BATCH && rises => not(
-            Confidence::Inferred,
-            format!(
-                "user '{user}' has come as far as {} in snapshot {}, its identifiers rise, and everything since is kept",
-                CommitIdentifier(last.snapshot.commit_identifier),
-                last.id()
-            ),
-        ),
-        _ => answer(
-            CommitStatus::Unknown,
-            &[],
-            Confidence::Exact,
-            format!(
-                "{}, and an older snapshot may have been the commit; say since which snapshot it can have been made",
-                history.reach(zone)
-            ),
-        ),
+    if history.is_whole() {
+        return not("every snapshot since the first is kept, and none is of that commit".to_string());
     }
+    let reach = history.reach(zone);
+    unknown(match of_user.last().map(|last| (last.snapshot.commit_identifier, last.id())) {
+        Some((BATCH, id)) if identifier != BATCH => format!(
+            "{reach}; user '{user}' has come to the end of its input in snapshot {id}, and what it committed before is not \
+             kept; say since which snapshot it can have been made"
+        ),
+        Some((last, id)) if identifier != BATCH => format!(
+            "{reach}; user '{user}' has come as far as {} in snapshot {id}, so it has likely not landed, but an older \
+             snapshot may have been it; say since which snapshot it can have been made",
+            CommitIdentifier(last)
+        ),
+        _ => format!(
+            "{reach}, and an older snapshot may have been the commit; say since which snapshot it can have been made"
+        ),
+    })
 }
 
-/// What is missing from the history since a snapshot; None when nothing is.
-fn gap(history: &History, since: Option<SnapshotId>) -> Option<String> {
-    let mut next = since?.0;
-    for recorded in &history.commits {
+/// What is missing from the history from a snapshot on; None when nothing is.
+fn gap(history: &History, begin: Option<SnapshotId>) -> Option<String> {
+    let unread = |unread: &&Unread| unread.snapshot.is_some_and(|id| begin.is_none_or(|begin| id >= begin));
+    if let Some(unread) = history.unread.iter().find(unread) {
+        return Some(format!("{} cannot be read", unread.what));
+    }
+    let mut next = begin?.0;
+    for recorded in history.in_force() {
         let id = recorded.id().0;
         if id < next {
             continue;
@@ -185,8 +199,7 @@ fn gap(history: &History, since: Option<SnapshotId>) -> Option<String> {
         }
         next = id.saturating_add(1);
     }
-    let unread = history.unread.iter().find(|unread| unread.snapshot.is_some());
-    unread.map(|unread| format!("{} cannot be read", unread.what))
+    None
 }
 
 #[cfg(test)]

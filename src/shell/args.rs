@@ -157,7 +157,7 @@ pub enum Action {
         #[arg(long)]
         user: Option<String>,
     },
-    /// Did a commit land? Exit code 0: yes, 6: no, 7: it cannot be said
+    /// Did a commit land? Exit code 0: yes, 6: no, or superseded, 7: it cannot be said
     Committed {
         /// Table: t or db.t
         table: String,
@@ -257,11 +257,11 @@ impl Action {
             Self::Reconcile(asked) => asked.line(),
             Self::Counts { table, condition } => format!("\\counts {table} {}", condition.join(" ")),
             Self::Commits { table, user } => {
-                format!("\\commits {}{}", word(table), option("--user", user.as_deref().map(word)))
+                format!("\\commits {}{}", word(table), option("--user", user.as_deref().map(value)))
             }
             Self::Committed { table, user, identifier, since } => {
                 let since = option("--since", since.map(|id| id.to_string()));
-                format!("\\committed {} {} {}{since}", word(table), word(user), word(identifier))
+                format!("\\committed {} {} {}{since}", word(table), value(user), value(identifier))
             }
             Self::Check { table } => format!("\\check {}", word(table)),
             Self::Conflicts { table, snapshot } => {
@@ -273,13 +273,13 @@ impl Action {
             Self::Reads { table } => format!("\\reads {}", table.as_deref().map(word).unwrap_or_default()),
             Self::Wait { table, watermark, commit, snapshot, tag, poll, print_pin } => {
                 let mut line = format!("\\wait {}", word(table));
-                line += &option("--watermark", watermark.as_deref().map(word));
+                line += &option("--watermark", watermark.as_deref().map(value));
                 for commit in commit {
-                    line += &option("--commit", Some(word(commit)));
+                    line += &option("--commit", Some(value(commit)));
                 }
                 line += &option("--snapshot", snapshot.map(|id| id.to_string()));
-                line += &option("--tag", tag.as_deref().map(word));
-                line += &option("--poll", poll.clone());
+                line += &option("--tag", tag.as_deref().map(value));
+                line += &option("--poll", poll.as_deref().map(value));
                 if let Some(TimeLimit(Some(timeout))) = timeout {
                     line += &format!(" --timeout {}ms", timeout.as_millis());
                 }
@@ -304,6 +304,11 @@ fn values(words: &[String]) -> String {
         None => word.clone(),
     });
     quoted.collect::<Vec<_>>().join(" ")
+}
+
+/// A value as the shell reads it back, whatever is in it: quotes, blanks, the colon of a variable.
+fn value(text: &str) -> String {
+    quoted(text, '"')
 }
 
 /// A word of a command line as the shell reads it: in quotes where it has blanks, unless it brings quotes of its own.
@@ -639,6 +644,27 @@ mod tests {
             (time_limit("5m"), time_limit("None")),
             (Ok(TimeLimit(Some(Duration::from_secs(300)))), Ok(TimeLimit(None)))
         );
+    }
+
+    #[test]
+    fn values_of_twins_are_read_back_as_they_were_given() {
+        use crate::shell::commands::{unquoted, words};
+        let user = "o'neil; DROP \"x\" :who `y`";
+        let variables = [("who".to_string(), "secret".to_string())].into();
+        let told = |args: &[&str]| {
+            let all = ["lakepin"].iter().chain(args).map(OsString::from);
+            let line = Args::try_parse_all(all).unwrap().action.unwrap().line(None).unwrap();
+            words(&line, &variables).unwrap()
+        };
+        let commit = format!("{user}:7");
+        let found = told(&["committed", "pay.t", user, "7", "--since", "3"]);
+        assert_eq!(found[1], "pay.t");
+        assert_eq!([unquoted(&found[2]), unquoted(&found[3])], [user, "7"]);
+        assert_eq!(found[4..], ["--since", "3"]);
+        assert_eq!(unquoted(&told(&["commits", "t", "--user", user])[3]), user);
+        let found = told(&["wait", "t", "--commit", &commit, "--tag", user, "--watermark", "2026-04-16 10:00:00"]);
+        assert_eq!([unquoted(&found[3]), unquoted(&found[5])], ["2026-04-16 10:00:00", commit.as_str()]);
+        assert_eq!(unquoted(&found[7]), user);
     }
 
     /// README says so.

@@ -97,6 +97,9 @@ fn run(args: Args, threads: &Threads) -> Result<u8> {
             .with_code("Usage"));
     }
     if let Some(line) = action.as_ref().and_then(|action| action.line(common.timeout)) {
+        if line.contains(['\n', '\r']) {
+            return Err(Error::invalid("no argument of a subcommand may hold a line break").with_code("Usage"));
+        }
         // a gate that is given up says why: the time of its statement is its own
         if matches!(action, Some(Action::Wait { .. })) {
             common.timeout = None;

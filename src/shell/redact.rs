@@ -6,7 +6,8 @@ use datafusion::sql::sqlparser::tokenizer::{Token, Whitespace};
 
 use super::commands;
 use super::input::lexed;
-use text::{secrets, without_url_passwords, without_url_values, words};
+use crate::error::without_url_passwords;
+use text::{secrets, without_url_values, words};
 
 mod text;
 

@@ -8,7 +8,7 @@ use super::input::Before;
 use super::language::{Language, Text, advice, both};
 use super::redact::redacted;
 use super::render::width::{escaped, visible, width};
-use crate::error::Error;
+use crate::error::{Error, without_passwords};
 
 /// The text an error speaks of.
 #[derive(Debug, Clone, Default)]
@@ -128,7 +128,7 @@ pub fn verbose(error: &Error, language: Language) -> String {
     let caused_by = both("caused by: ", "起因: ").of(language);
     let mut cause = error.source();
     while let Some(error) = cause {
-        let _ = writeln!(out, "{caused_by}{}", visible(&error.to_string()));
+        let _ = writeln!(out, "{caused_by}{}", visible(&without_passwords(&error.to_string())));
         cause = error.source();
     }
     out

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use arrow::datatypes::Schema;
 use datafusion::common::DFSchema;
-use datafusion::datasource::provider_as_source;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::datasource::{provider_as_source, source_as_provider};
 use datafusion::execution::SessionState;
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Volatility};
 use datafusion::sql::parser::Statement as DfStatement;
 use datafusion::sql::sqlparser::ast::{
     Expr as SqlExpr, Query, Statement as SqlStatement, TableFactor, visit_expressions, visit_expressions_mut,
@@ -43,7 +44,11 @@ pub(crate) async fn plan(
         RightSide::Table(factor) => table_side(statement, factor).await?,
         RightSide::Query(query) => query_side(statement, query).await?,
         RightSide::File(path) => file_side(std::path::Path::new(path), state).await?,
-        RightSide::Source { url, what } => Side::of_source(source::open(url, what).await?),
+        RightSide::Source { url, what } => {
+            let what = Some(what.trim()).filter(|what| !what.is_empty());
+            let source = source::open(url, what.unwrap_or_default()).await?;
+            Side { what: what.map(str::to_string), ..Side::of_source(source) }
+        }
     };
     let mut context = Vec::new();
     if let Some(condition) = &asked.condition {
@@ -113,7 +118,13 @@ fn sample(percent: &str) -> Result<Option<u32>> {
 }
 
 /// A side of pins, columns and a plan.
-fn side(name: String, plan: LogicalPlan, inner: &Statement, declared: impl Fn(&str) -> Option<String>) -> Result<Side> {
+fn side(
+    name: String,
+    written: &impl std::fmt::Display,
+    plan: LogicalPlan,
+    inner: &Statement,
+    declared: impl Fn(&str) -> Option<String>,
+) -> Result<Side> {
     let schema = plan.schema().inner();
     let mut columns: Vec<Column> = Vec::new();
     for field in schema.fields() {
@@ -131,14 +142,43 @@ fn side(name: String, plan: LogicalPlan, inner: &Statement, declared: impl Fn(&s
         [] => "of this session, without a snapshot".to_string(),
         pins => pins.iter().map(|pin| pin.describe(zone)).collect::<Vec<_>>().join("; "),
     };
+    // as it is written, and with what its views say
+    let what = Some(format!("{written}\n{}", plan.display_indent()));
     Ok(Side {
         name,
         position,
         columns,
+        state_known: reads_pins_alone(&plan)?,
+        what,
         rows: SideRows::Plan(plan),
         condition: None,
         guards: pins.into_iter().map(Guard::Pin).collect(),
     })
+}
+
+/// Whether a plan gives the same rows whenever it is run: it reads tables at their pins and nothing else of the session,
+/// and asks for no time and no chance.
+fn reads_pins_alone(plan: &LogicalPlan) -> Result<bool> {
+    let mut alone = true;
+    plan.apply_with_subqueries(|node| {
+        alone &= match node {
+            LogicalPlan::TableScan(scan) => source_as_provider(&scan.source)?.is::<LakeTable>(),
+            // rows without an order are others each time
+            LogicalPlan::Limit(_) => false,
+            LogicalPlan::Extension(_) => false,
+            _ => true,
+        };
+        node.apply_expressions(|expr| {
+            expr.apply(|part| {
+                alone &= match part {
+                    Expr::ScalarFunction(call) => call.func.signature().volatility == Volatility::Immutable,
+                    _ => true,
+                };
+                Ok(TreeNodeRecursion::Continue)
+            })
+        })
+    })?;
+    Ok(alone)
 }
 
 async fn table_side(statement: &Arc<Statement>, factor: &TableFactor) -> Result<Side> {
@@ -151,7 +191,7 @@ async fn table_side(statement: &Arc<Statement>, factor: &TableFactor) -> Result<
     let scan = statement.scan_name("side");
     let plan = LogicalPlanBuilder::scan(scan, provider_as_source(provider), None)?.build()?;
     statement.take_in(&inner);
-    side(name, plan, &inner, |name| {
+    side(name, factor, plan, &inner, |name| {
         let schema = schema.as_ref()?;
         let field = schema.fields.get(schema.field_index(name)?)?;
         Some(types::text(&field.field_type))
@@ -166,7 +206,7 @@ async fn query_side(statement: &Arc<Statement>, query: &Query) -> Result<Side> {
     writes::check(&plan, statement.warehouse())?;
     depth::check(&plan, Levels::here().most)?;
     statement.take_in(&inner);
-    side("query".to_string(), plan, &inner, |_| None)
+    side("query".to_string(), query, plan, &inner, |_| None)
 }
 
 /// The columns a condition names.

@@ -14,7 +14,7 @@ use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, Date32Type, Date64Type, Float64Type, Int64Type, Time64NanosecondType, TimeUnit};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 
-use super::numbers::{at_scale, parse_decimal};
+use super::numbers::{at_scale, parse_decimal, significant_digits};
 use super::pairs::{Column, CommonType, Pair};
 use crate::error::{Error, Result};
 use crate::query::compared_values;
@@ -57,7 +57,9 @@ pub fn may_fail(column: &Column, common: &CommonType, mapped: bool) -> bool {
     }
     match (&column.data_type, common) {
         (_, CommonType::Nested(_) | CommonType::Boolean | CommonType::Binary) if !column.untyped => false,
-        (_, CommonType::Text { .. } | CommonType::Double | CommonType::Float) if !column.untyped => false,
+        // what is beyond the largest FLOAT
+        (from, CommonType::Float) if !column.untyped => !matches!(from, DataType::Float16 | DataType::Float32),
+        (_, CommonType::Text { .. } | CommonType::Double) if !column.untyped => false,
         (from, CommonType::Integer) => !(from.is_integer() || *from == DataType::Boolean),
         // with all whole digits the type has room for each value
         (from, CommonType::Decimal(p, s)) if !column.untyped => match from {
@@ -139,13 +141,7 @@ pub fn convert(array: &ArrayRef, pair: &Pair, right: bool, manner: &Manner) -> R
             let unread = unread(&array, values.as_ref())?;
             Ok(Converted { values, unread, cut: 0 })
         }
-        CommonType::Float => {
-            let wide = cast(&array, &DataType::Float64)?;
-            let wide = wide.as_primitive::<Float64Type>();
-            let cut = wide.iter().flatten().filter(|value| !value.is_nan() && narrow_loses(*value)).count() as u64;
-            let values: Float32Array = wide.unary(|value| one_float(narrow(value)));
-            Ok(Converted { values: Arc::new(values), unread: None, cut })
-        }
+        CommonType::Float => floats(&array),
         CommonType::Double => doubles(&array),
         CommonType::Date => {
             let Some(millis) = array.as_primitive_opt::<Date64Type>() else { return Ok(plain(cast(&array, &target)?)) };
@@ -244,15 +240,43 @@ fn one_double(value: f64) -> f64 {
     if value.is_nan() { f64::NAN } else { value + 0.0 }
 }
 
+/// Digits that every value of a type of floats keeps.
+const FLOAT_DIGITS: usize = 6;
+const DOUBLE_DIGITS: usize = 15;
+
+/// Numbers as FLOAT; one that is beyond all of them is no infinity.
+fn floats(array: &ArrayRef) -> Result<Converted> {
+    let mut cut = 0;
+    let values: Float32Array = if array.data_type().is_decimal() {
+        // the nearest one, which the way over DOUBLE does not always give
+        let mut values = Vec::with_capacity(array.len());
+        for row in 0..array.len() {
+            let text = (!array.is_null(row)).then(|| shown(array, row)).transpose()?;
+            cut += u64::from(text.as_deref().is_some_and(|text| significant_digits(text) > FLOAT_DIGITS));
+            values.push(text.and_then(|text| f32::from_str(&text).ok()).filter(|value| value.is_finite()));
+        }
+        values.into_iter().map(|value| value.map(one_float)).collect()
+    } else {
+        let wide = cast(array, &DataType::Float64)?;
+        let wide = wide.as_primitive::<Float64Type>();
+        cut = wide.iter().flatten().filter(|value| !value.is_nan() && narrow_loses(*value)).count() as u64;
+        let held = |value: f64| !value.is_finite() || narrow(value).is_finite();
+        wide.iter().map(|value| value.filter(|value| held(*value)).map(|value| one_float(narrow(value)))).collect()
+    };
+    Ok(Converted { unread: unread(array, &values)?, values: Arc::new(values), cut })
+}
+
 fn doubles(array: &ArrayRef) -> Result<Converted> {
     if array.data_type().is_decimal() {
         // the nearest double, which dividing by a power of ten does not always give
         let mut values = Vec::with_capacity(array.len());
+        let mut cut = 0;
         for row in 0..array.len() {
             let text = (!array.is_null(row)).then(|| shown(array, row)).transpose()?;
+            cut += u64::from(text.as_deref().is_some_and(|text| significant_digits(text) > DOUBLE_DIGITS));
             values.push(text.and_then(|text| f64::from_str(&text).ok()).map(one_double));
         }
-        return Ok(Converted { values: Arc::new(Float64Array::from(values)), unread: None, cut: 0 });
+        return Ok(Converted { values: Arc::new(Float64Array::from(values)), unread: None, cut });
     }
     let wide = cast(array, &DataType::Float64)?;
     let cut = match array.data_type() {
@@ -265,6 +289,30 @@ fn doubles(array: &ArrayRef) -> Result<Converted> {
     };
     let values: Float64Array = wide.as_primitive::<Float64Type>().unary(one_double);
     Ok(Converted { values: Arc::new(values), unread: None, cut })
+}
+
+/// Whether a number read from a text is what the text says: `1e400` is no infinity.
+fn says(text: &str, is_infinite: bool) -> bool {
+    !is_infinite || !text.bytes().any(|byte| byte.is_ascii_digit())
+}
+
+/// Whether a float, as the shortest text that means it, is another number than the text it was read from.
+fn is_shorter(text: &str, float: &str) -> bool {
+    let (text, float) = (parse_decimal(text.trim()), parse_decimal(float));
+    text.is_some() && text != float
+}
+
+/// The day that a text names. Midnight is the day too; any other time of it is another value.
+fn day(text: &str) -> Option<i32> {
+    let text = text.trim();
+    if !text.contains(':') {
+        let is_date = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-' || byte == b'+');
+        return Date32Type::parse(text).filter(|_| is_date);
+    }
+    let time = string_to_datetime(&chrono::Utc, text).ok().filter(|_| !names_zone(text))?;
+    let seconds = time.timestamp();
+    let is_midnight = seconds.rem_euclid(86_400) == 0 && time.timestamp_subsec_nanos() == 0;
+    i32::try_from(seconds.div_euclid(86_400)).ok().filter(|_| is_midnight)
 }
 
 /// Nanoseconds between values of so many digits.
@@ -382,15 +430,23 @@ fn from_text(array: &ArrayRef, common: &CommonType, manner: &Manner) -> Result<C
             Arc::new(numbers.finish())
         }
         CommonType::Float => {
-            let read = |text: &str| f32::from_str(text.trim()).ok().map(one_float);
-            Arc::new(texts.iter().map(|text| text.and_then(read)).collect::<Float32Array>())
+            let mut read = |text: &str| {
+                let value = f32::from_str(text.trim()).ok().filter(|value| says(text, value.is_infinite()))?;
+                cut += u64::from(is_shorter(text, &value.to_string()));
+                Some(one_float(value))
+            };
+            Arc::new(texts.iter().map(|text| text.and_then(&mut read)).collect::<Float32Array>())
         }
         CommonType::Double => {
-            let read = |text: &str| f64::from_str(text.trim()).ok().map(one_double);
-            Arc::new(texts.iter().map(|text| text.and_then(read)).collect::<Float64Array>())
+            let mut read = |text: &str| {
+                let value = f64::from_str(text.trim()).ok().filter(|value| says(text, value.is_infinite()))?;
+                cut += u64::from(is_shorter(text, &value.to_string()));
+                Some(one_double(value))
+            };
+            Arc::new(texts.iter().map(|text| text.and_then(&mut read)).collect::<Float64Array>())
         }
         CommonType::Date => {
-            let days = texts.iter().map(|text| text.and_then(|text| Date32Type::parse(text.trim())));
+            let days = texts.iter().map(|text| text.and_then(day));
             Arc::new(days.collect::<PrimitiveArray<Date32Type>>())
         }
         CommonType::Time(digits) => {

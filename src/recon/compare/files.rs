@@ -140,6 +140,8 @@ pub async fn file_side(path: &Path, state: &SessionState) -> Result<Side> {
     Ok(Side {
         name: path.display().to_string(),
         position: file.to_string(),
+        state_known: true,
+        what: None,
         columns,
         rows: SideRows::Plan(plan),
         condition: None,

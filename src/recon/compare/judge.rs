@@ -2,15 +2,18 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, Scalar, make_comparator};
+use arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, Decimal128Array, Decimal256Array, Int64Array, RecordBatch, Scalar,
+    make_comparator,
+};
 use arrow::buffer::BooleanBuffer;
 use arrow::compute::SortOptions;
 use arrow::compute::kernels::cmp;
-use arrow::datatypes::{Float32Type, Float64Type, i256};
+use arrow::datatypes::{DataType, Float32Type, Float64Type, TimeUnit, i256};
 use datafusion::common::ScalarValue;
 
-use super::convert::{Manner, convert, shown};
-use super::numbers::{at_scale, number, parse_decimal, power};
+use super::convert::{Manner, Rounding, convert, shown};
+use super::numbers::{at_scale, floor_at, number, parse_decimal, power, shown_with};
 use super::pairs::{Column, CommonType, Pair, Pairs, Role, Tolerance, common_type};
 use super::side::Form;
 use crate::error::{Error, Result};
@@ -186,11 +189,14 @@ impl Judge {
         if column.is_null(row) {
             return Ok(None);
         }
-        let exact = self.pairs.all.get(at).map(|pair| &pair.common);
-        if let Some(CommonType::Decimal(_, scale)) = exact
+        if let Some(pair) = self.pairs.all.get(at)
+            && let CommonType::Decimal(_, scale) = pair.common
             && let Some(value) = number(column, row)
         {
-            return Ok(Some(super::numbers::shown(value, *scale)));
+            let (own, other) = if right { (&pair.right, &pair.left) } else { (&pair.left, &pair.right) };
+            // as its column shows it: 5.00, not 5
+            let least = if own.untyped { other.scale() } else { own.scale() };
+            return Ok(Some(shown_with(value, scale, least)));
         }
         shown(column, row).map(Some)
     }
@@ -212,7 +218,8 @@ fn within(apart: i256, scale: i8, most: &str) -> bool {
     }
 }
 
-/// The horizon in the common type of its column.
+/// The horizon in the common type of its column: where it is finer than that, the last value before it, so that the
+/// rows between the two are late.
 fn limit(pair: &Pair, value: &ScalarValue, manner: &Manner) -> Result<ArrayRef> {
     if matches!(pair.common, CommonType::Nested(_) | CommonType::Boolean | CommonType::Binary) {
         return Err(Error::invalid(format!("column {} of type {} tells no time", pair.name(), pair.left.type_name()))
@@ -220,18 +227,61 @@ fn limit(pair: &Pair, value: &ScalarValue, manner: &Manner) -> Result<ArrayRef> 
     }
     let text = matches!(value, ScalarValue::Utf8(_) | ScalarValue::LargeUtf8(_) | ScalarValue::Utf8View(_));
     let own = Column { untyped: text, ..Column::new(pair.name(), value.data_type()) };
+    let array = value.to_array()?;
+    let told = shown(&array, 0)?;
     let wrong = || {
-        Error::invalid(format!("{value} is no value of column {} of type {}", pair.name(), pair.left.type_name()))
+        Error::invalid(format!("{told} is no value of column {} of type {}", pair.name(), pair.left.type_name()))
             .with_code("BadHorizon")
             .with_hint("write a value of the type of the column: HORIZON pay_time <= TIMESTAMP '2026-04-16 10:00:00'")
     };
+    if value.is_null() {
+        return Err(wrong());
+    }
     common_type(&pair.left, &own, false).map_err(|error| wrong().with_source(error))?;
-    let told = Pair { left: own, map: None, ..pair.clone() };
-    let converted = convert(&value.to_array()?, &told, false, manner).map_err(|error| wrong().with_source(error))?;
+    if let CommonType::Integer | CommonType::Decimal(..) = pair.common
+        && !value.data_type().is_temporal()
+        && *value != ScalarValue::Boolean(Some(true))
+        && *value != ScalarValue::Boolean(Some(false))
+    {
+        let scale = if let CommonType::Decimal(_, scale) = pair.common { scale } else { 0 };
+        let units = parse_decimal(told.trim()).and_then(|number| floor_at(number, scale)).ok_or_else(wrong)?;
+        return units_of(&pair.common, units).ok_or_else(wrong);
+    }
+    let converted = match (&pair.common, value.data_type()) {
+        // the day of a time is not later than it
+        (CommonType::Date, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View) => {
+            let own = Column::new(pair.name(), DataType::Timestamp(TimeUnit::Nanosecond, None));
+            let time = arrow::compute::cast(&array, &own.data_type).map_err(|error| wrong().with_source(error))?;
+            convert(&time, &Pair { left: own, map: None, ..pair.clone() }, false, manner)
+        }
+        _ => {
+            let manner = Manner { rounding: Rounding::Truncate, ..*manner };
+            convert(&array, &Pair { left: own, map: None, ..pair.clone() }, false, &manner)
+        }
+    };
+    let converted = converted.map_err(|error| wrong().with_source(error))?;
     if converted.values.null_count() > 0 || converted.values.len() != 1 {
         return Err(wrong());
     }
     Ok(converted.values)
+}
+
+/// One value of a type of exact numbers; None where it has too many digits.
+fn units_of(common: &CommonType, units: i256) -> Option<ArrayRef> {
+    Some(match common {
+        CommonType::Decimal(precision, scale) if *precision > 38 => {
+            let array = Decimal256Array::from(vec![units]).with_precision_and_scale(*precision, *scale).ok()?;
+            array.validate_decimal_precision(*precision).ok()?;
+            Arc::new(array)
+        }
+        CommonType::Decimal(precision, scale) => {
+            let array =
+                Decimal128Array::from(vec![units.to_i128()?]).with_precision_and_scale(*precision, *scale).ok()?;
+            array.validate_decimal_precision(*precision).ok()?;
+            Arc::new(array)
+        }
+        _ => Arc::new(Int64Array::from(vec![units.to_i128().and_then(|units| i64::try_from(units).ok())?])),
+    })
 }
 
 /// Rows in which values are not the same; NULL is NULL.

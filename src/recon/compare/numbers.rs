@@ -48,8 +48,34 @@ pub fn at_scale((value, own): (i256, i32), scale: i8) -> Option<i256> {
     value.checked_mul(power(more)?)
 }
 
+/// The largest number of units of `scale` that is not above a number; None where it is too large.
+pub fn floor_at((value, own): (i256, i32), scale: i8) -> Option<i256> {
+    let finer = own.checked_sub(i32::from(scale))?;
+    if finer <= 0 {
+        return at_scale((value, own), scale);
+    }
+    let floor = if value.is_negative() { i256::MINUS_ONE } else { i256::ZERO };
+    // beyond all digits there is nothing of it left
+    let Some(step) = u32::try_from(finer).ok().filter(|finer| *finer <= 76).and_then(power) else { return Some(floor) };
+    let whole = value.checked_div(step)?;
+    let exact = whole.checked_mul(step)? == value;
+    if exact { Some(whole) } else { whole.checked_add(floor) }
+}
+
+/// Digits of a decimal's text from the first to the last that is not 0.
+pub fn significant_digits(text: &str) -> usize {
+    let number = text.split(['e', 'E']).next().unwrap_or_default();
+    let digits: String = number.chars().filter(char::is_ascii_digit).collect();
+    digits.trim_matches('0').len()
+}
+
 /// A decimal as text, without zeros at the end of its fraction.
 pub fn shown(value: i256, scale: i8) -> String {
+    shown_with(value, scale, 0)
+}
+
+/// A decimal as text, with at least so many digits behind the point: as a column of that scale shows it.
+pub fn shown_with(value: i256, scale: i8, least: i8) -> String {
     let text = value.to_string();
     let (sign, digits) = match text.strip_prefix('-') {
         Some(digits) => ("-", digits),
@@ -58,7 +84,9 @@ pub fn shown(value: i256, scale: i8) -> String {
     let scale = usize::try_from(scale).unwrap_or(0);
     let padded = format!("{digits:0>width$}", width = scale + 1);
     let (whole, part) = padded.split_at(padded.len() - scale);
-    match part.trim_end_matches('0') {
+    let least = usize::try_from(least).unwrap_or(0).min(part.len());
+    let kept = part.trim_end_matches('0').len().max(least);
+    match part.get(..kept).unwrap_or_default() {
         "" => format!("{sign}{whole}"),
         part => format!("{sign}{whole}.{part}"),
     }
@@ -124,6 +152,26 @@ mod tests {
             (".", None),
         ] {
             assert_eq!(of(text).as_deref(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn bounds_go_down_to_the_next_unit_and_zeros_stay_where_they_are_wanted() {
+        for (text, scale, expected) in [
+            ("5.7", 0, "5"),
+            ("-5.7", 0, "-6"),
+            ("-5", 0, "-5"),
+            ("5.005", 2, "5"),
+            ("1e-90", 0, "0"),
+            ("-1e-90", 0, "-1"),
+        ] {
+            let floor = parse_decimal(text).and_then(|number| floor_at(number, scale)).map(|n| shown(n, scale));
+            assert_eq!(floor.as_deref(), Some(expected), "{text}");
+        }
+        let cents = i256::from_i128(500);
+        assert_eq!([shown_with(cents, 2, 2), shown_with(cents, 2, 9), shown(cents, 2)], ["5.00", "5.00", "5"]);
+        for (text, digits) in [("0.00120", 2), ("1000000", 1), ("1234.5e300", 5), ("-0", 0)] {
+            assert_eq!(significant_digits(text), digits, "{text}");
         }
     }
 }

@@ -9,8 +9,9 @@
 //! | BOOLEAN | TINYINT, `tinyint(1)`, `bit(1)` | BIGINT, true = 1 |
 //! | integers | integers | BIGINT; DECIMAL(20, 0) where one is unsigned with 64 bits |
 //! | integers, DECIMAL | DECIMAL | DECIMAL that holds both |
-//! | FLOAT | FLOAT, DOUBLE | FLOAT |
-//! | FLOAT, DOUBLE | DOUBLE, integers, DECIMAL | DOUBLE |
+//! | FLOAT | FLOAT, DOUBLE, DECIMAL | FLOAT |
+//! | FLOAT | integers | DOUBLE |
+//! | DOUBLE | DOUBLE, integers, DECIMAL | DOUBLE |
 //! | texts | texts | bytes; without the blanks at the end where one side is CHAR |
 //! | BINARY | BINARY | bytes |
 //! | DATE | DATE | DATE |
@@ -73,6 +74,17 @@ impl Column {
     fn is_one_bit(&self) -> bool {
         self.data_type == DataType::Int8
             || self.declared_digits() == Some(1) && matches!(self.base().as_str(), "tinyint" | "bit")
+    }
+
+    /// Digits behind the point that its decimals are shown with.
+    pub(super) fn scale(&self) -> i8 {
+        match self.data_type {
+            DataType::Decimal32(_, scale)
+            | DataType::Decimal64(_, scale)
+            | DataType::Decimal128(_, scale)
+            | DataType::Decimal256(_, scale) => scale.max(0),
+            _ => 0,
+        }
     }
 
     /// Digits of a second that values have.
@@ -519,7 +531,7 @@ pub(super) fn common_type(left: &Column, right: &Column, mapped: bool) -> Result
         (Integer | Unsigned64, Integer | Unsigned64) => CommonType::Decimal(20, 0),
         (Integer | Unsigned64, Decimal(p, s)) | (Decimal(p, s), Integer | Unsigned64) => wider((20, 0), (p, s)),
         (Decimal(p, s), Decimal(q, t)) => wider((p, s), (q, t)),
-        (Float, Float | Double) | (Double, Float) => CommonType::Float,
+        (Float, Float | Double | Decimal(..)) | (Double | Decimal(..), Float) => CommonType::Float,
         (Float | Double, Double | Integer | Unsigned64 | Decimal(..))
         | (Integer | Unsigned64 | Decimal(..), Float | Double) => CommonType::Double,
         (Binary, Binary) => CommonType::Binary,

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use super::side::{Form, Side};
 use super::tally::Tally;
 use crate::error::{Error, Result};
 
@@ -13,12 +14,55 @@ pub const SEGMENT: u64 = 50_000;
 /// What is compared: two runs go on from each other only where all of this is the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
-    /// The left side, and its state.
-    pub left: (String, String),
-    /// The right side, and its state.
-    pub right: (String, String),
+    /// The left side.
+    pub left: SideIdentity,
+    /// The right side.
+    pub right: SideIdentity,
     /// What is compared of them, and how.
     pub asked: String,
+}
+
+/// A side, and what of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SideIdentity {
+    /// What it is.
+    pub name: String,
+    /// The state that is read.
+    pub position: String,
+    /// What is read at that state: the text of a query.
+    pub what: Option<String>,
+}
+
+impl SideIdentity {
+    /// Of a side whose state is one.
+    ///
+    /// # Errors
+    /// `StateNotKnown` for one that may be another when it is read again.
+    pub fn of(side: &Side, which: &str) -> Result<Self> {
+        if !side.state_known {
+            let caveats = side.caveats();
+            let why = if caveats.is_empty() { String::new() } else { format!(": {}", caveats.join("; ")) };
+            return Err(Error::invalid(format!(
+                "a comparison cannot go on from what is done: nothing says that the {which} side, {} ({}), is the same \
+                 when it is read again{why}",
+                side.name, side.position
+            ))
+            .with_code("StateNotKnown")
+            .with_hint(
+                "compare without PROGRESS; it needs a table at a snapshot, a query of such tables alone, a file, or a \
+                 database that says its position: a user with the right BINLOG MONITOR or REPLICATION CLIENT",
+            ));
+        }
+        Ok(Self { name: side.name.clone(), position: side.position.clone(), what: side.what.clone() })
+    }
+
+    /// How another side differs from this one, for people.
+    fn told(&self, now: &Self, which: &str) -> String {
+        if (&self.name, &self.position) == (&now.name, &now.position) {
+            return format!("the {which} side, {}, is read by another query", now.name);
+        }
+        format!("the {which} side was {} ({}), now it is {} ({})", self.name, self.position, now.name, now.position)
+    }
 }
 
 /// Keys that are done, up to one of them.
@@ -30,7 +74,7 @@ pub struct Segment {
     pub right_rows: u64,
     /// Findings that make them different.
     pub differences: u64,
-    /// The last key, as bytes in hexadecimal digits.
+    /// The last key, as bytes in hexadecimal digits; no column of it is NULL but in the last segment of all.
     pub upto: String,
 }
 
@@ -41,6 +85,8 @@ pub struct Progress {
     pub identity: Identity,
     /// In the order of keys.
     pub segments: Vec<Segment>,
+    /// Whether these are all.
+    pub complete: bool,
     /// Counts over all of them.
     pub tally: Tally,
     /// Rows looked up besides, by side.
@@ -74,9 +120,9 @@ impl Progress {
         }
         let (was, is) = (&found.identity, identity);
         let what = if was.left != is.left {
-            format!("the left side was {} ({}), now it is {} ({})", was.left.0, was.left.1, is.left.0, is.left.1)
+            was.left.told(&is.left, "left")
         } else if was.right != is.right {
-            format!("the right side was {} ({}), now it is {} ({})", was.right.0, was.right.1, is.right.0, is.right.1)
+            was.right.told(&is.right, "right")
         } else {
             "columns, condition, horizon, tolerances or sample are others".to_string()
         };
@@ -96,6 +142,24 @@ impl Progress {
         let mut aside = path.as_os_str().to_owned();
         aside.push(".new");
         std::fs::write(&aside, text).and_then(|()| std::fs::rename(&aside, path)).map_err(|error| failed(path, error))
+    }
+
+    /// What is done, for people.
+    ///
+    /// # Errors
+    /// A key that is none.
+    pub fn told(&self, form: &Form, path: Option<&Path>) -> Result<String> {
+        let [left, right] = self.tally.rows;
+        let file = path.map(|path| format!(" {}", path.display())).unwrap_or_default();
+        let upto = match self.last_key() {
+            Some(key) if !self.complete => format!(", up to the key {}", form.key_text(&key)?),
+            _ => String::new(),
+        };
+        Ok(format!(
+            "resumed from{file}: the comparison went on behind {} segments done before, {left} rows on the left and \
+             {right} on the right{upto}",
+            self.segments.len()
+        ))
     }
 
     /// The last key that is done.

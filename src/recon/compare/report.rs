@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use datafusion::common::ScalarValue;
 use serde::Serialize;
 
 use super::numbers::shown;
@@ -125,8 +124,8 @@ pub(super) struct Parts<'a> {
     pub(super) mapped: Vec<u64>,
     pub(super) stopped: bool,
     pub(super) sample: Option<u32>,
-    pub(super) resumed: bool,
-    pub(super) horizon: Option<ScalarValue>,
+    pub(super) resumed: Option<String>,
+    pub(super) horizon: Option<String>,
     pub(super) filtered: bool,
 }
 
@@ -218,23 +217,42 @@ impl Report {
                 notes.push(format!("not compared, because {name} alone has them: {}", own.join(", ")));
             }
         }
-        for column in &columns {
-            let [one, other] = column.cut;
-            if one + other > 0 {
-                notes.push(format!(
-                    "column {} was compared with the digits that both types have ({}): {one} values on the left and {other} on the right have more",
-                    column.name, column.types[2]
-                ));
+        for (at, pair) in pairs.all.iter().enumerate() {
+            let (one, other) = (cut[0][at], cut[1][at]);
+            let is_horizon = pairs.horizon == Some(at);
+            if one + other == 0 || pair.role == Role::Context && !is_horizon {
+                continue;
             }
+            let of = match pair.role {
+                Role::Key => "of the key was",
+                _ => "was",
+            };
+            let so = match pair.role {
+                Role::Key => ": rows whose keys differ in those alone have one key",
+                _ => "",
+            };
+            notes.push(format!(
+                "column {} {of} compared with the digits that both types have ({}): {one} values on the left and {other} on the right have more{so}",
+                pair.name(),
+                pair.common.data_type()
+            ));
+        }
+        let doubles = [Class::DupSource, Class::DupLake].map(|class| tally.count(class));
+        if doubles.iter().any(|count| count.findings > 0) {
+            notes.push(format!(
+                "the key is not unique: {} keys have {} rows on the right and {} keys have {} rows on the left; such rows are of DUP_SOURCE and DUP_LAKE, and of the class of the row they stand for besides",
+                doubles[0].findings, doubles[0].right_rows, doubles[1].findings, doubles[1].left_rows
+            ));
+        }
+        for side in sides {
+            notes.extend(side.caveats().into_iter().map(|caveat| format!("{}: {caveat}", side.name)));
         }
         for (at, pair) in pairs.all.iter().enumerate() {
             if pair.map.is_some() && mapped.get(at) == Some(&0) && right.rows > 0 {
                 notes.push(format!("no value of {} on the right is one that MAP names", pair.name()));
             }
         }
-        if resumed {
-            notes.push("the comparison went on from what was done before".to_string());
-        }
+        notes.extend(resumed);
         if left.rows == 0 && right.rows == 0 {
             notes.push("there is no row on either side".to_string());
         }
@@ -348,7 +366,7 @@ impl Report {
                 right_rows: Some(example.right_rows),
                 ..Line::of("example")
             };
-            if example.left_rows == 0 || example.right_rows == 0 && example.class != Class::FilterMismatch {
+            if (example.left_rows == 0 || example.right_rows == 0) && example.class != Class::FilterMismatch {
                 let object = |right: bool, rows: u64| {
                     let value =
                         |text: &Option<String>| text.clone().map_or(serde_json::Value::Null, serde_json::Value::String);

@@ -1,11 +1,12 @@
 //! Two sides by key: one pass over both in the order of the key, and a look at what one side alone showed.
 
+mod group;
+
 use std::cmp::Ordering;
-use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow::array::{Array, RecordBatch, UInt32Array};
+use arrow::array::{RecordBatch, UInt32Array};
 use arrow::compute::{concat_batches, interleave_record_batch, take_record_batch};
 use arrow::row::{RowConverter, SortField};
 use datafusion::common::{Column as PlanColumn, ScalarValue};
@@ -14,12 +15,12 @@ use datafusion::logical_expr::{Expr, lit};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::{StreamExt, TryStreamExt, stream};
 
-use super::convert::Manner;
+use super::convert::{Manner, shown};
 use super::cursor::{At, Cursor, Loaded};
 use super::judge::{Finding, Judge};
 use super::pairs::{Pairs, Role, Wanted, pair};
 use super::pending::{Pending, Waiting};
-use super::progress::{Identity, Progress, SEGMENT, Segment, hex};
+use super::progress::{Identity, Progress, SEGMENT, Segment, SideIdentity, hex};
 use super::report::Report;
 use super::side::{Asked, Form, Ordered, Side, SideRows, ordered};
 use super::tally::{Class, Examples, Sink, Tally};
@@ -66,8 +67,7 @@ pub struct Comparison {
     forms: [Arc<Form>; 2],
     plans: [Ordered; 2],
     judge: Arc<Judge>,
-    identity: Identity,
-    before: Option<Progress>,
+    kept: Option<Kept>,
     state: SessionState,
 }
 
@@ -75,7 +75,9 @@ impl Comparison {
     /// Plans a comparison in a session.
     ///
     /// # Errors
-    /// Columns that do not go together, progress of something else, those of planning.
+    /// Columns that do not go together, progress of something else; `StateNotKnown` where progress is to be kept of a side
+    /// that may be another one next time; `FindingsIncomplete` where a sink would get the rest of them alone; those of
+    /// planning.
     pub async fn plan(left: Side, right: Side, options: Options, state: &SessionState) -> Result<Self> {
         let pairs = Arc::new(pair(&left.columns, &right.columns, &options.wanted)?);
         let forms = [
@@ -85,33 +87,39 @@ impl Comparison {
         let [left_form, right_form] = &forms;
         let judge = Judge::new(left_form, right_form, &pairs, options.horizon.as_ref(), &options.manner)?;
         let condition = |side: &Side| side.condition.as_ref().map(ToString::to_string);
-        let identity = Identity {
-            left: (left.name.clone(), left.position.clone()),
-            right: (right.name.clone(), right.position.clone()),
-            asked: format!(
-                "{:?}; {:?}; {:?}; {:?}; {:?}; {:?}",
-                options.wanted,
-                options.horizon,
-                options.manner,
-                options.sample,
-                condition(&left),
-                condition(&right)
-            ),
-        };
-        let before = match &options.progress {
-            Some(path) => Progress::read(path, &identity)?,
-            None => None,
-        };
+        let mut kept = None;
+        if let Some(path) = &options.progress {
+            let identity = Identity {
+                left: SideIdentity::of(&left, "left")?,
+                right: SideIdentity::of(&right, "right")?,
+                asked: format!(
+                    "{:?}; {:?}; {:?}; {:?}; {:?}; {:?}",
+                    options.wanted,
+                    options.horizon,
+                    options.manner,
+                    options.sample,
+                    condition(&left),
+                    condition(&right)
+                ),
+            };
+            let before = Progress::read(path, &identity)?;
+            if let Some(before) = before.as_ref().filter(|_| options.sink.is_some()) {
+                return Err(not_all_findings(before, path));
+            }
+            kept = Some(Kept::new(path, identity, before, pairs.all.len()));
+        }
+        let before = kept.as_ref().and_then(Kept::before);
         let asked = Asked {
             filtered: true,
-            after: before.as_ref().and_then(Progress::last_key),
+            after: before.and_then(Progress::last_key),
             sample: options.sample,
+            nothing: before.is_some_and(|before| before.complete),
             ..Asked::default()
         };
         let plans =
             [ordered(&left, left_form, asked.clone(), state).await?, ordered(&right, right_form, asked, state).await?];
         let sides = [left, right];
-        Ok(Self { sides, options, pairs, forms, plans, judge, identity, before, state: state.clone() })
+        Ok(Self { sides, options, pairs, forms, plans, judge, kept, state: state.clone() })
     }
 
     /// What is read of files, on the left and on the right.
@@ -125,7 +133,8 @@ impl Comparison {
     /// # Errors
     /// What cannot be read; a side that changed meanwhile: there is no verdict then.
     pub async fn run(self) -> Result<Report> {
-        let Self { sides, options, pairs, forms, plans, judge, identity, before, state } = self;
+        let Self { sides, options, pairs, forms, plans, judge, mut kept, state } = self;
+        let before = kept.as_ref().and_then(Kept::before).cloned();
         let [left_plan, right_plan] = &plans;
         let [left_form, right_form] = &forms;
         let [left_side, right_side] = &sides;
@@ -160,17 +169,6 @@ impl Comparison {
             batches: None,
             together: Vec::new(),
         };
-        let mut kept = options.progress.as_ref().map(|path| {
-            let progress = before.clone().unwrap_or_else(|| Progress {
-                identity,
-                segments: Vec::new(),
-                tally: run.tally.clone(),
-                looked_up,
-                cut: [vec![0; pairs.all.len()], vec![0; pairs.all.len()]],
-                mapped: vec![0; pairs.all.len()],
-            });
-            Kept { path: path.clone(), before: (progress.cut.clone(), progress.mapped.clone()), progress }
-        });
         let stopped = run.all(options.stop_after, kept.as_mut()).await?;
         let Run { tally, looked_up, .. } = run;
         for side in &sides {
@@ -184,6 +182,19 @@ impl Comparison {
             ))
             .with_code("SumsNotClosed"));
         }
+        let read = forms.iter().map(|form| form.found.rows.load(std::sync::atomic::Ordering::Relaxed)).sum::<u64>();
+        if options.sample.is_some() && tally.rows == [0, 0] && read > 0 {
+            return Err(Error::invalid(format!(
+                "the sample holds no row: none of the {read} rows of both sides has a key in it, so nothing was compared"
+            ))
+            .with_code("EmptySample")
+            .with_hint("take a larger part, SAMPLE 10 PERCENT BY KEY HASH, or compare all"));
+        }
+        let resumed = match &before {
+            Some(before) => Some(before.told(left_form, options.progress.as_deref())?),
+            None => None,
+        };
+        let horizon = options.horizon.as_ref().map(|value| shown(&value.to_array()?, 0)).transpose()?;
         let more =
             |side: usize, at: usize| before.as_ref().and_then(|b| b.cut.get(side)?.get(at).copied()).unwrap_or(0);
         let cut = [0, 1].map(|side| -> Vec<u64> {
@@ -202,8 +213,8 @@ impl Comparison {
             mapped: mapped.collect(),
             stopped,
             sample: options.sample,
-            resumed: before.is_some(),
-            horizon: options.horizon,
+            resumed,
+            horizon,
             filtered,
         }))
     }
@@ -221,11 +232,44 @@ fn condition_pairs(sides: &[Side; 2], pairs: &Pairs) -> Vec<usize> {
     found.map(|(at, _)| at).collect()
 }
 
+/// Findings of the segments before would be in no file.
+fn not_all_findings(before: &Progress, path: &Path) -> Error {
+    Error::invalid(format!(
+        "the findings cannot all be written: the comparison would go on behind {} segments that are done, and theirs are \
+         not kept",
+        before.segments.len()
+    ))
+    .with_code("FindingsIncomplete")
+    .with_context("file", path.display())
+    .with_hint("remove the file of the progress to compare all of it again, or go on without --out")
+}
+
+/// Progress under way.
 struct Kept {
     path: PathBuf,
     progress: Progress,
     /// Values that lost digits, and that stood for others, in the runs before.
     before: ([Vec<u64>; 2], Vec<u64>),
+}
+
+impl Kept {
+    fn new(path: &Path, identity: Identity, before: Option<Progress>, pairs: usize) -> Self {
+        let progress = before.unwrap_or_else(|| Progress {
+            identity,
+            segments: Vec::new(),
+            complete: false,
+            tally: Tally::new(pairs),
+            looked_up: [0; 2],
+            cut: [vec![0; pairs], vec![0; pairs]],
+            mapped: vec![0; pairs],
+        });
+        Self { path: path.to_path_buf(), before: (progress.cut.clone(), progress.mapped.clone()), progress }
+    }
+
+    /// What was done before, where that is anything.
+    fn before(&self) -> Option<&Progress> {
+        Some(&self.progress).filter(|progress| progress.complete || !progress.segments.is_empty())
+    }
 }
 
 /// A comparison under way.
@@ -256,6 +300,9 @@ impl Run<'_> {
     async fn all(&mut self, stop_after: Option<u64>, mut kept: Option<&mut Kept>) -> Result<bool> {
         let mut last_key: Option<Vec<u8>> = None;
         let mut keys = 0;
+        if kept.as_ref().is_some_and(|kept| kept.progress.complete) {
+            return Ok(false);
+        }
         loop {
             let [left, right] = &mut self.cursors;
             let (one, other) = (left.here().await?, right.here().await?);
@@ -265,8 +312,11 @@ impl Run<'_> {
                 (None, Some(_)) => Ordering::Greater,
                 (Some(one), Some(other)) => one.key().cmp(&other.key()),
             };
+            // rows without a key are not of one key: a segment that ended among them would be gone on from behind all
+            let mut is_key = true;
             if kept.is_some() {
                 let at = if order == Ordering::Greater { &other } else { &one };
+                is_key = [&one, &other].into_iter().flatten().all(|at| !at.has_null_key() && !at.has_unread_key());
                 last_key = at.as_ref().map(|at| at.key().data().to_vec());
             }
             match (order, one, other) {
@@ -284,8 +334,9 @@ impl Run<'_> {
             keys += 1;
             if let Some(kept) = kept.as_deref_mut()
                 && keys >= SEGMENT
+                && is_key
             {
-                self.keep(kept, &last_key).await?;
+                self.keep(kept, last_key.as_deref(), false).await?;
                 keys = 0;
             }
         }
@@ -293,7 +344,7 @@ impl Run<'_> {
         self.settle().await?;
         self.count_passed()?;
         if let Some(kept) = kept {
-            self.keep(kept, &last_key).await?;
+            self.keep(kept, last_key.as_deref(), true).await?;
         }
         Ok(false)
     }
@@ -308,19 +359,21 @@ impl Run<'_> {
     }
 
     /// Ends a segment and keeps what is done.
-    async fn keep(&mut self, kept: &mut Kept, last: &Option<Vec<u8>>) -> Result<()> {
-        let Some(last) = last else { return Ok(()) };
+    async fn keep(&mut self, kept: &mut Kept, last: Option<&[u8]>, complete: bool) -> Result<()> {
         self.flush().await?;
         self.settle().await?;
         self.count_passed()?;
         let progress = &mut kept.progress;
         let rows = |side: usize| self.tally.rows[side] - progress.tally.rows[side];
-        progress.segments.push(Segment {
-            left_rows: rows(0),
-            right_rows: rows(1),
-            differences: self.tally.differences() - progress.tally.differences(),
-            upto: hex(last),
-        });
+        progress.complete = complete;
+        if let Some(last) = last {
+            progress.segments.push(Segment {
+                left_rows: rows(0),
+                right_rows: rows(1),
+                differences: self.tally.differences() - progress.tally.differences(),
+                upto: hex(last),
+            });
+        }
         progress.tally = self.tally.clone();
         progress.looked_up = self.looked_up;
         for (side, form) in self.forms.iter().enumerate() {
@@ -421,76 +474,6 @@ impl Run<'_> {
         let counts = (u64::from(!right), u64::from(right));
         self.tally.found(class, 1, counts.0, counts.1);
         self.examples.keep(&mut self.tally, class, rows, &[], counts)
-    }
-
-    /// Rows of one key, of which a side has several.
-    fn group(&mut self, lefts: Vec<At>, rights: Vec<At>) -> Result<()> {
-        for (right, rows, others) in [(false, &lefts, rights.len()), (true, &rights, lefts.len())] {
-            if let [first, _, ..] = rows.as_slice() {
-                // one row of the side stands for the key where the other side has none
-                let surplus = rows.len().saturating_sub(others.max(1)) as u64;
-                let class = if right { Class::DupSource } else { Class::DupLake };
-                let counts = if right { (0, surplus) } else { (surplus, 0) };
-                self.tally.found(class, 1, counts.0, counts.1);
-                let own = if right { (None, Some(first)) } else { (Some(first), None) };
-                let all = rows.len() as u64;
-                self.examples.keep(&mut self.tally, class, own, &[], if right { (0, all) } else { (all, 0) })?;
-            }
-        }
-        if lefts.is_empty() || rights.is_empty() {
-            let (right, rows) = if lefts.is_empty() { (true, rights) } else { (false, lefts) };
-            return match rows.first() {
-                Some(first) => self.lone(right, first),
-                None => Ok(()),
-            };
-        }
-        // equal rows stand for each other first
-        let (one, other) = (gathered(&lefts)?, gathered(&rights)?);
-        let keys = |batch: &RecordBatch| self.values.convert_columns(&self.compared(batch));
-        let (one_keys, other_keys) = (keys(&one)?, keys(&other)?);
-        let readable = |right: bool, batch: &RecordBatch, row: usize| {
-            let form = &self.forms[usize::from(right)];
-            form.unread.iter().flatten().all(|at| batch.columns().get(*at).is_none_or(|column| column.is_null(row)))
-        };
-        let mut by_value: HashMap<&[u8], Vec<usize>> = HashMap::new();
-        for row in (0..rights.len()).rev() {
-            if readable(true, &other, row) && !rights.get(row).is_some_and(At::is_late) {
-                by_value.entry(other_keys.row(row).data()).or_default().push(row);
-            }
-        }
-        let mut used = vec![false; rights.len()];
-        let mut rest = Vec::new();
-        let mut equal = 0;
-        for (row, left) in lefts.iter().enumerate() {
-            let readable = readable(false, &one, row) && !left.is_late();
-            let found = if readable { by_value.get_mut(one_keys.row(row).data()).and_then(Vec::pop) } else { None };
-            match found.and_then(|found| used.get_mut(found)) {
-                Some(used) => {
-                    *used = true;
-                    equal += 1;
-                }
-                None => rest.push(left),
-            }
-        }
-        let mut others = rights.iter().zip(&used).filter(|(_, used)| !**used).map(|(right, _)| right);
-        self.tally.found(Class::Equal, equal, equal, equal);
-        // what is left of both is compared in the order it came; what is left of one is counted above
-        for left in rest {
-            let Some(right) = others.next() else { break };
-            if left.is_late() || right.is_late() {
-                self.late(Some(left), Some(right))?;
-                continue;
-            }
-            let findings = self.judge.compare(&alone(left), &alone(right))?;
-            let finding = findings.and_then(|mut findings| findings.pop()).unwrap_or(Finding::Equal);
-            self.finding(finding, left, right)?;
-        }
-        Ok(())
-    }
-
-    fn compared(&self, batch: &RecordBatch) -> Vec<arrow::array::ArrayRef> {
-        let pairs = self.pairs.all.iter().zip(batch.columns());
-        pairs.filter(|(pair, _)| pair.role == Role::Compared).map(|(_, column)| Arc::clone(column)).collect()
     }
 
     fn finding(&mut self, finding: Finding, left: &At, right: &At) -> Result<()> {

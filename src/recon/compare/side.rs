@@ -19,6 +19,7 @@ use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, TableType}
 use datafusion::physical_expr::expressions::Column as PhysicalColumn;
 use datafusion::physical_expr::{LexOrdering, PhysicalSortExpr};
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
+use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
@@ -26,7 +27,7 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, execute_
 use futures::{StreamExt, TryStreamExt, stream};
 use twox_hash::XxHash64;
 
-use super::convert::{Manner, convert, keeps_order, may_fail};
+use super::convert::{Manner, convert, keeps_order, may_fail, shown};
 use super::files::FileState;
 use super::pairs::{Column, Pair, Pairs};
 use super::pool::Share;
@@ -74,6 +75,11 @@ pub struct Side {
     pub name: String,
     /// The state that is read: pins, the position of a database, the hash of a file.
     pub position: String,
+    /// Whether one position is one state: what is read at it again is the same. Only then a comparison goes on from
+    /// what is done.
+    pub state_known: bool,
+    /// What is read at that state, where the name does not say it: the text of a query.
+    pub what: Option<String>,
     /// Its columns.
     pub columns: Vec<Column>,
     /// Its rows.
@@ -129,6 +135,8 @@ impl Side {
         Self {
             name: source.name(),
             position: source.position().to_string(),
+            state_known: source.position().is_state,
+            what: None,
             columns: source.columns().iter().map(column).collect(),
             rows: SideRows::Source(source),
             condition: None,
@@ -145,6 +153,14 @@ impl Side {
             guard.check().await?;
         }
         Ok(())
+    }
+
+    /// What is to be known of the state that is read.
+    pub fn caveats(&self) -> Vec<String> {
+        let SideRows::Source(source) = &self.rows else { return Vec::new() };
+        let position = source.position();
+        let lag = position.lag_millis.map(|lag| format!("a replica that is {lag} ms behind"));
+        position.caveats.iter().cloned().chain(lag).collect()
     }
 
     /// What its database did so far.
@@ -169,6 +185,8 @@ pub struct Asked {
     pub keys: Vec<Vec<ScalarValue>>,
     /// The part of the keys that is looked at, of a million; None: all.
     pub sample: Option<u32>,
+    /// No row: all are done.
+    pub nothing: bool,
 }
 
 /// What was found out while rows were brought to their common form.
@@ -266,6 +284,14 @@ impl Form {
     /// Columns of the key, by their names in the side.
     pub fn key_columns(&self) -> Vec<String> {
         self.pairs.all.iter().take(self.pairs.keys).map(|pair| self.column(pair).name.clone()).collect()
+    }
+
+    /// A key for people.
+    pub fn key_text(&self, key: &[u8]) -> Result<String> {
+        let arrays = self.keys.convert_rows([self.keys.parser().parse(key)])?;
+        let pairs = self.pairs.all.iter().zip(&arrays);
+        let parts = pairs.map(|(pair, array)| Ok(format!("{} = {}", pair.name(), shown(array, 0)?)));
+        Ok(parts.collect::<Result<Vec<_>>>()?.join(", "))
     }
 
     /// A key in the types of the side itself.
@@ -397,6 +423,10 @@ pub struct Ordered {
 /// # Errors
 /// Those of planning.
 pub async fn ordered(side: &Side, form: &Arc<Form>, asked: Asked, state: &SessionState) -> Result<Ordered> {
+    if asked.nothing {
+        let plan: Arc<dyn ExecutionPlan> = Arc::new(EmptyExec::new(Arc::clone(&form.schema)));
+        return Ok(Ordered { work: Work::of(&plan), plan, streamed: false });
+    }
     let streamed = match &side.rows {
         SideRows::Source(source) => comes_in_order(source, form).await?,
         SideRows::Plan(_) => false,

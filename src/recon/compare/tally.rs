@@ -27,9 +27,9 @@ pub enum Class {
     FilterMismatch,
     /// A value could not be brought to the type in which it is compared.
     Unreadable,
-    /// The source has more rows of a key than the lake, and more than one.
+    /// The source has several rows of a key.
     DupSource,
-    /// The lake has more rows of a key than the source, and more than one.
+    /// The lake has several rows of a key.
     DupLake,
     /// A column of the key is NULL.
     NullKey,
@@ -84,7 +84,8 @@ impl Class {
     }
 }
 
-/// How many there are of a class.
+/// How many there are of a class. Rows are of one class each, but those of keys that are not unique: they are of
+/// DUP_SOURCE and DUP_LAKE, and those that stand for a row of the other side are of what was found of the two besides.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Count {
     /// Findings: pairs of rows, single rows, and of duplicates keys.
@@ -161,6 +162,8 @@ pub struct Tally {
     pub counts: BTreeMap<Class, Count>,
     /// Rows of the left and the right side.
     pub rows: [u64; 2],
+    /// Rows of keys that are not unique which are of another class too.
+    pub twice: [u64; 2],
     /// By side and pair, sums of numbers without those of late rows; 0 of other types.
     #[serde(with = "sums")]
     pub sums: [Vec<i256>; 2],
@@ -178,6 +181,7 @@ impl Tally {
         Self {
             counts: BTreeMap::new(),
             rows: [0; 2],
+            twice: [0; 2],
             sums: [vec![i256::ZERO; pairs], vec![i256::ZERO; pairs]],
             mismatches: vec![0; pairs],
             tolerated: vec![0; pairs],
@@ -240,10 +244,11 @@ impl Tally {
         count.right_rows += right_rows;
     }
 
-    /// Rows of both sides in classes: what has to be the rows that were read.
+    /// Rows of both sides in classes, each once: what has to be the rows that were read.
     pub fn closed(&self) -> [u64; 2] {
-        let sum = |of: fn(&Count) -> u64| self.counts.values().map(of).sum();
-        [sum(|count| count.left_rows), sum(|count| count.right_rows)]
+        let sum = |of: fn(&Count) -> u64| self.counts.values().map(of).sum::<u64>();
+        let [left, right] = self.twice;
+        [sum(|count| count.left_rows).saturating_sub(left), sum(|count| count.right_rows).saturating_sub(right)]
     }
 }
 

@@ -6,12 +6,13 @@ use datafusion::common::ScalarValue;
 
 use super::life::{candidates, line_of};
 use super::rows::{FileRows, RowReader};
+use super::timeline::is_of_state;
 use super::{Certainty, Fate, Key, KeyHistory, KeyScope, Seen, Span, Version, Written, is_postpone};
 use crate::error::{Error, Result};
 use crate::memory::MemoryBudget;
 use crate::notice::NoticeKind;
 use crate::recon::entry_texts::EntryTexts;
-use crate::recon::history::{FileChange, History};
+use crate::recon::history::{FileChange, History, KeptAs, Standing};
 use crate::recon::lookup::Confidence;
 use crate::scan::PlannedFile;
 use crate::snapshot::SessionZone;
@@ -243,8 +244,15 @@ impl One<'_> {
         let all: Vec<&Version> = self.past.versions.iter().filter(has).collect();
         let before = all.iter().rev().find(|version| came(version).is_none_or(|commit| commit.id <= at));
         if let Some(version) = before {
-            if let Fate::Hidden(which) = version.fate(at) {
-                return Ok(Some(self.hidden(version, which)));
+            match version.fate(at) {
+                Fate::Hidden(which) => return Ok(Some(self.hidden(version, which))),
+                Fate::Deleted => return Ok(Some(self.vector(version))),
+                Fate::Unknown => return Ok(None),
+                // it was removed before anything newer was there: no sequence number decided that
+                Fate::Gone if version.sequence > winner.sequence => {
+                    return Ok(Some(self.removed_before(version, winner)));
+                }
+                _ => {}
             }
             let newer = match version.fate(at) {
                 Fate::Loses(number) => self.version(number)?,
@@ -275,9 +283,63 @@ impl One<'_> {
         Ok(own.map(|version| self.uncommitted(version)))
     }
 
+    /// The file of the expected value was removed, and what readers get came in other ways.
+    fn removed_before(&self, version: &Version, winner: &Version) -> Explanation {
+        let key = self.key.text();
+        let by = self.by(version);
+        let removed = version.removed.as_ref().filter(|commit| commit.id <= self.asked.at);
+        let Some(commit) = removed else {
+            let text = format!(
+                "the expected value of {key} was written by {by}, and what removed it is not kept; {} wrote what readers get",
+                self.by(winner)
+            );
+            return self.told(Reason::UnknownBeforeHistory, Confidence::Exact, text).of(self, version);
+        };
+        let who = self.commit_text(commit);
+        let text = format!(
+            "the expected value of {key} was written by {by} and removed by {who}; {} wrote what readers get",
+            self.by(winner)
+        );
+        let (reason, confidence) = match commit.commit_kind {
+            CommitKind::Overwrite => (Reason::RemovedByOverwrite, Confidence::Exact),
+            _ => (Reason::LostInCompaction, Confidence::Inferred),
+        };
+        let mut found = self.told(reason, confidence, text).of(self, version);
+        found.commit = Some(Arc::clone(commit));
+        found
+    }
+
+    /// Readers get nothing of this branch, and another branch may give them the partition.
+    async fn of_other_branch(&self) -> Result<Option<Explanation>> {
+        let pin = &self.history.pin;
+        let Some(other) = pin.fallback.as_ref().or(pin.primary.as_ref()) else { return Ok(None) };
+        let own = self.key.partition(&pin.schema)?;
+        let live = match self.past.commit(self.asked.at) {
+            Some(commit) => self.history.live(commit).await?,
+            None => Vec::new(),
+        };
+        let is_here = own.is_some_and(|own| live.iter().any(|entry| entry.partition == own));
+        // a fallback gives the partitions that are not here, a primary branch all it has
+        if is_here && pin.primary.is_none() {
+            return Ok(None);
+        }
+        let (branch, here) = (&other.table.ident().branch, &pin.table.ident().branch);
+        let text = format!(
+            "branch '{here}' does not have {}, and readers get what branch '{branch}' has of its partition, which was not \
+             looked at: ask for t$branch_{branch}",
+            self.key.text()
+        );
+        Ok(Some(self.told(Reason::UnknownBeforeHistory, Confidence::Exact, text)))
+    }
+
     /// Readers get nothing.
     async fn absent(&self, spans: &[&Span]) -> Result<Explanation> {
         let at = self.asked.at;
+        if spans.is_empty()
+            && let Some(found) = self.of_other_branch().await?
+        {
+            return Ok(found);
+        }
         for span in spans {
             let number = match &span.seen {
                 Seen::Tombstone(number) => Some(*number),
@@ -292,7 +354,7 @@ impl One<'_> {
             match version.fate(at) {
                 Fate::Hidden(which) => return Ok(self.hidden(version, which)),
                 Fate::Deleted => return Ok(self.vector(version)),
-                Fate::Ignored => return Ok(self.tombstone(version)),
+                Fate::Ignored if version.kind.is_retract() => return Ok(self.tombstone(version)),
                 _ => {}
             }
         }
@@ -306,12 +368,16 @@ impl One<'_> {
         let first = match brought.map(|span| &span.seen) {
             Some(Seen::Version(number)) => Some(self.version(*number)?),
             Some(Seen::Folded { of, .. }) => of.first().map(|number| self.version(*number)).transpose()?,
-            _ => self.past.versions.iter().find(|v| v.added.as_ref().is_some_and(|added| added.id > at)),
+            _ => {
+                let comes = |version: &&Version| version.added.as_ref().is_some_and(|added| added.id > at);
+                self.past.versions.iter().filter(|version| !version.kind.is_retract()).find(comes)
+            }
         };
         if let Some(version) = first {
             return Ok(self.later(version));
         }
-        if let Some(found) = self.rolled_back().await? {
+        let (rolled_back, unread_aside) = self.rolled_back().await?;
+        if let Some(found) = rolled_back {
             return Ok(found);
         }
         let more = KeyScope { uncommitted: true, ..KeyScope::default() };
@@ -319,14 +385,21 @@ impl One<'_> {
         if let Some(version) = more.versions.iter().rev().find(|version| version.written == Written::Uncommitted) {
             return Ok(self.uncommitted(version));
         }
-        if let Some(found) = self.misplaced().await? {
+        let (misplaced, unread_elsewhere) = self.misplaced().await?;
+        if let Some(found) = misplaced {
             return Ok(found);
         }
-        let unread = self
-            .past
-            .limits
-            .iter()
-            .any(|limit| matches!(limit, NoticeKind::FilesNotRead { .. } | NoticeKind::CommitsNotRead { .. }));
+        let is_unread =
+            |limit: &NoticeKind| matches!(limit, NoticeKind::FilesNotRead { .. } | NoticeKind::CommitsNotRead { .. });
+        let unread = unread_aside || unread_elsewhere || self.past.limits.iter().chain(&more.limits).any(is_unread);
+        if let Some(version) = self.past.versions.iter().rev().find(|version| version.fate(at) == Fate::Ignored) {
+            let text = format!(
+                "{} was written by {}, and the merge of its versions leaves nothing of it",
+                self.key.text(),
+                self.by(version)
+            );
+            return Ok(self.told(Reason::UnknownBeforeHistory, Confidence::Exact, text).of(self, version));
+        }
         let reach = self.history.reach(self.zone);
         if unread {
             let text = format!("{} may be in files or commits that cannot be read; {reach}", self.key.text());
@@ -351,9 +424,31 @@ impl One<'_> {
             Seen::Unknown(_) => return Ok(None),
         };
         let version = self.version(number)?;
-        let Some(commit) = self.past.line.iter().find(|snapshot| snapshot.id > to) else { return Ok(None) };
         if version.fates.iter().any(|(at, fate)| *fate == Fate::Deleted && *at <= self.asked.at) {
             return Ok(Some(self.vector(version)));
+        }
+        let Some(next) = self.past.line.iter().find(|snapshot| snapshot.id > to) else { return Ok(None) };
+        // the commit whose own list removes the file; else the next one, where no commit between is missing
+        let removed = version.removed.as_ref().filter(|commit| commit.id > to && commit.id <= self.asked.at);
+        let follows = to.0.checked_add(1) == Some(next.id.0);
+        let may = matches!(next.commit_kind, CommitKind::Compact | CommitKind::Overwrite);
+        let Some(commit) = removed.or(Some(next).filter(|_| follows && may)) else {
+            let text = format!(
+                "{} was there until snapshot {to}; what removed it is not kept: the next commit that is kept is {}",
+                self.key.text(),
+                self.commit_text(next)
+            );
+            return Ok(Some(self.told(Reason::UnknownBeforeHistory, Confidence::Exact, text).of(self, version)));
+        };
+        if !matches!(commit.commit_kind, CommitKind::Compact | CommitKind::Overwrite) {
+            let text = format!(
+                "{} was there until snapshot {to}; {} removed the file that held it, which no commit of its kind does",
+                self.key.text(),
+                self.commit_text(commit)
+            );
+            let mut found = self.told(Reason::UnknownBeforeHistory, Confidence::Exact, text).of(self, version);
+            found.commit = Some(Arc::clone(commit));
+            return Ok(Some(found));
         }
         let key = self.key.text();
         let who = self.commit_text(commit);
@@ -392,31 +487,47 @@ impl One<'_> {
         Ok(Some(found))
     }
 
-    /// States that are kept by a tag and were rolled back.
-    async fn rolled_back(&self) -> Result<Option<Explanation>> {
+    /// States that are kept by a tag and were rolled back, or may have been; and whether some of it cannot be read.
+    async fn rolled_back(&self) -> Result<(Option<Explanation>, bool)> {
         let (_, aside) = line_of(self.history);
+        let mut unread = false;
         for recorded in aside.iter().rev() {
-            let Ok(live) = self.history.live(&recorded.snapshot).await else { continue };
+            let live = match self.history.live(&recorded.snapshot).await {
+                Ok(live) => live,
+                // of a changelog no more than its changes is kept
+                Err(error) if is_of_state(&error) => {
+                    unread |= recorded.kept != KeptAs::Changelog;
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
             let files = candidates(self.history, &self.history.pin, self.key, true, live).await?;
-            if let Some((file, sequence)) = self.first_with(&files).await? {
+            let (first, lost) = self.first_with(&files).await?;
+            unread |= lost;
+            if let Some((file, sequence)) = first {
+                let (certainly, confidence) = match recorded.standing {
+                    Standing::Doubtful => ("may have been", Confidence::Heuristic),
+                    _ => ("was", Confidence::Exact),
+                };
                 let text = format!(
-                    "{} is in {}, kept as {}, which was rolled back",
+                    "{} is in {}, kept as {}, which {certainly} rolled back",
                     self.key.text(),
                     self.commit_text(&recorded.snapshot),
                     recorded.kept
                 );
-                let mut found = self.told(Reason::RolledBack, Confidence::Exact, text);
+                let mut found = self.told(Reason::RolledBack, confidence, text);
                 found.commit = Some(Arc::clone(&recorded.snapshot));
                 (found.file, found.sequence) = (Some(file.location.to_string()), Some(sequence));
-                return Ok(Some(found));
+                return Ok((Some(found), unread));
             }
         }
-        Ok(None)
+        Ok((None, unread))
     }
 
-    /// Places where the key does not belong.
-    async fn misplaced(&self) -> Result<Option<Explanation>> {
-        let Some(commit) = self.past.commit(self.asked.at) else { return Ok(None) };
+    /// Places where the key does not belong; and whether some of them cannot be read.
+    async fn misplaced(&self) -> Result<(Option<Explanation>, bool)> {
+        let mut unread = false;
+        let Some(commit) = self.past.commit(self.asked.at) else { return Ok((None, unread)) };
         let pin = self.history.pin_of(commit);
         let live = self.history.live(commit).await?;
         let mut anywhere = pin.as_ref().clone();
@@ -427,28 +538,34 @@ impl One<'_> {
         for (own, reason, what) in [(true, Reason::OtherBucket, "bucket"), (false, Reason::OtherPartition, "partition")]
         {
             let files = candidates(self.history, &anywhere, self.key, own, live.clone()).await?;
-            if let Some((file, sequence)) = self.first_with(&files).await? {
+            let (first, lost) = self.first_with(&files).await?;
+            unread |= lost;
+            if let Some((file, sequence)) = first {
                 let unit = self.texts.unit(&file.entry)?;
                 let text = format!("{} is not where it belongs: another {what} has it, {unit}", self.key.text());
                 let mut found = self.told(reason, Confidence::Exact, text);
                 (found.file, found.sequence) = (Some(file.location.to_string()), Some(sequence));
-                return Ok(Some(found));
+                return Ok((Some(found), unread));
             }
         }
-        Ok(None)
+        Ok((None, unread))
     }
 
-    /// The first file that adds the key, and the sequence number there.
-    async fn first_with(&self, files: &[Arc<PlannedFile>]) -> Result<Option<(Arc<PlannedFile>, i64)>> {
+    /// The first file that adds the key, and the sequence number there; and whether some file cannot be read.
+    async fn first_with(&self, files: &[Arc<PlannedFile>]) -> Result<(Option<(Arc<PlannedFile>, i64)>, bool)> {
         let mut reader = RowReader::new(self.history, self.key, self.budget, self.zone.zone())?;
+        let mut unread = false;
         for (file, rows) in files.iter().zip(reader.read(files).await?) {
-            if let FileRows::Found(rows) = rows
-                && let Some(row) = rows.iter().find(|row| !row.kind.is_retract())
-            {
-                return Ok(Some((Arc::clone(file), row.sequence)));
+            match rows {
+                FileRows::Unread(_) => unread = true,
+                FileRows::Found(rows) => {
+                    if let Some(row) = rows.iter().find(|row| !row.kind.is_retract()) {
+                        return Ok((Some((Arc::clone(file), row.sequence)), unread));
+                    }
+                }
             }
         }
-        Ok(None)
+        Ok((None, unread))
     }
 
     fn version(&self, number: usize) -> Result<&Version> {
@@ -502,15 +619,20 @@ impl One<'_> {
         last.map_or(String::new(), |last| format!("; readers got it until snapshot {last}"))
     }
 
+    /// The commit whose index manifest names the row first; where the state before it is not kept, an earlier one may be
+    /// it, and none is named.
     fn vector(&self, version: &Version) -> Explanation {
+        let key = self.key.text();
         let since = version.fates.iter().find(|(_, fate)| *fate == Fate::Deleted).map(|(at, _)| *at);
-        let commit = since.and_then(|at| self.past.commit(at)).cloned();
-        let by = commit.as_ref().map_or_else(|| "a commit".to_string(), |commit| self.commit_text(commit));
-        let text = format!(
-            "a deletion vector names row {} of the file that holds {}, since {by}",
-            version.position,
-            self.key.text()
-        );
+        let commit = since.filter(|at| self.past.has_state_before(*at)).and_then(|at| self.past.commit(at)).cloned();
+        let by = match (&commit, since) {
+            (Some(commit), _) => format!("since {}", self.commit_text(commit)),
+            (None, Some(at)) => {
+                format!("in snapshot {at}; the state before it is not kept, so the commit may be an older one")
+            }
+            (None, None) => "since a commit that is not kept".to_string(),
+        };
+        let text = format!("a deletion vector names row {} of the file that holds {key}, {by}", version.position);
         let mut found = self.told(Reason::VectorDeleted, Confidence::Exact, text).of(self, version);
         found.commit = commit;
         found

@@ -7,7 +7,7 @@ use super::Key;
 use super::timeline::is_of_state;
 use crate::error::{Error, Result};
 use crate::notice::NoticeKind;
-use crate::recon::history::{FileChange, History, KeptAs, ListKind, Recorded};
+use crate::recon::history::{FileChange, History, KeptAs, ListKind, Recorded, Standing};
 use crate::scan::{ChangeRange, PlannedFile, ScanKind, ScanPlan, ScanRequest};
 use crate::snapshot::Pin;
 use crate::spec::{BinaryRow, ManifestEntry, Snapshot, SnapshotId};
@@ -76,18 +76,12 @@ pub(super) async fn planned(
     crate::scan::plan(pin, &request, &history.env().scan).await
 }
 
-/// The line of a history: states and commits that follow each other. A tag of a number that is a snapshot again, or
-/// that lies beyond the oldest one, is of a past that was rolled back.
+/// The line of a history, each number once, and what was rolled back, or may have been.
 pub(super) fn line_of(history: &History) -> (Vec<Recorded>, Vec<Recorded>) {
-    let first = history.snapshots().next().map(|snapshot| snapshot.id);
     let (mut line, mut aside): (Vec<Recorded>, Vec<Recorded>) = (Vec::new(), Vec::new());
     for recorded in &history.commits {
-        let rolled_back = match recorded.kept {
-            KeptAs::Snapshot => false,
-            KeptAs::Tag(_) | KeptAs::Changelog => first.is_some_and(|first| recorded.id() >= first),
-        };
         let twice = line.last().is_some_and(|last| last.id() == recorded.id());
-        if rolled_back || twice {
+        if recorded.standing != Standing::InForce || twice {
             aside.push(recorded.clone());
         } else {
             line.push(recorded.clone());

@@ -201,6 +201,8 @@ pub struct KeyHistory {
     /// Whether all that ever was of the key is here.
     pub whole: bool,
     line: Vec<Arc<Snapshot>>,
+    /// Those whose state can be read, ascending.
+    states: Vec<SnapshotId>,
 }
 
 impl KeyHistory {
@@ -292,6 +294,8 @@ impl KeyHistory {
         }
         let line: Vec<Arc<Snapshot>> = lives.line.iter().map(|recorded| Arc::clone(&recorded.snapshot)).collect();
         let whole = history.is_whole() && limits.is_empty();
+        let states = lives.states.iter().map(|state| lives.snapshot(state.at).map(|snapshot| snapshot.id));
+        let states = states.collect::<Result<_>>()?;
         let mut history = Self {
             versions,
             spans: timeline.spans,
@@ -300,6 +304,7 @@ impl KeyHistory {
             files_opened: reader.opened(),
             whole,
             line,
+            states,
         };
         history.set_removals();
         history.set_notes();
@@ -309,6 +314,11 @@ impl KeyHistory {
     /// A commit by its number.
     pub fn commit(&self, id: SnapshotId) -> Option<&Arc<Snapshot>> {
         self.line.iter().find(|snapshot| snapshot.id == id)
+    }
+
+    /// Whether the state right before a commit can be read: what its own state shows anew is its doing then.
+    fn has_state_before(&self, id: SnapshotId) -> bool {
+        id.0 == 1 || id.0.checked_sub(1).is_some_and(|before| self.states.contains(&SnapshotId(before)))
     }
 
     /// What readers of a state got.
@@ -342,6 +352,7 @@ impl KeyHistory {
         let mut removals = Vec::new();
         for version in &self.versions {
             let deleted = version.fates.iter().find(|(_, fate)| *fate == Fate::Deleted).map(|(at, _)| *at);
+            let deleted = deleted.filter(|at| self.has_state_before(*at));
             removals.push(deleted.and_then(|at| self.commit(at).cloned()));
         }
         for (version, removal) in self.versions.iter_mut().zip(removals) {

@@ -1,3 +1,5 @@
+mod buckets;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -319,6 +321,84 @@ async fn reasons_of_levels_vectors_and_compactions() {
     let mut t = table(dir.path(), &[("bucket", "4")]);
     t.commit().file(FileSpec::rows(&[row(1, 1, 1)]).bucket((right + 1) % 4)).publish().unwrap();
     assert_eq!(why(dir.path(), 1, 1).await, (Reason::OtherBucket, None));
+}
+
+#[tokio::test]
+async fn a_commit_that_is_not_kept_is_not_blamed_on_the_next() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path();
+    let mut t = table(path, &[("bucket", "1")]);
+    t.append(&[row(1, 1, 1), row(2, 2, 2)]).unwrap();
+    t.commit()
+        .file(FileSpec::rows(&[row(2, 2, 2)]).level(5))
+        .remove_all()
+        .kind(CommitKind::Overwrite)
+        .publish()
+        .unwrap();
+    t.append(&[row(3, 3, 3)]).unwrap();
+    assert_eq!(why(path, 1, 3).await, (Reason::RemovedByOverwrite, Some(2)));
+    t.expire(2).unwrap();
+    let (reason, _, sentence) = why_at(path, &[ScalarValue::Int32(Some(1))], 3, None).await;
+    assert_eq!(reason, Reason::UnknownBeforeHistory, "{sentence}");
+    assert!(sentence.contains("until snapshot 1") && sentence.contains("not kept"), "{sentence}");
+    // of the value that was expected likewise
+    let (reason, ..) = why_at(path, &[ScalarValue::Int32(Some(2))], 3, Some(2)).await;
+    assert_ne!(reason, Reason::LostInCompaction);
+
+    // a vector is of the commit that brought it, or of none
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path();
+    let mut t = table(path, &[("bucket", "1"), ("deletion-vectors.enabled", "true")]);
+    let rows = FileSpec::rows(&[row(1, 1, 1), row(2, 2, 2)]).level(5);
+    t.commit().file(rows).kind(CommitKind::Compact).publish().unwrap();
+    let name = t.live_files().unwrap()[0].file.file_name.clone();
+    t.commit().delete_positions(&name, &[1]).publish().unwrap();
+    t.commit().file(FileSpec::rows(&[row(9, 9, 9)]).level(5)).kind(CommitKind::Compact).publish().unwrap();
+    assert_eq!(why(path, 2, 3).await, (Reason::VectorDeleted, Some(2)));
+    t.expire(2).unwrap();
+    let (reason, commit, sentence) = why_at(path, &[ScalarValue::Int32(Some(2))], 3, None).await;
+    assert_eq!((reason, commit), (Reason::VectorDeleted, None), "{sentence}");
+    assert!(sentence.contains("may be an older one"), "{sentence}");
+    assert!(past(path, 2).await.versions[0].removed.is_none());
+}
+
+#[tokio::test]
+async fn an_expected_value_that_was_overwritten_did_not_lose_by_its_sequence() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path();
+    let mut t = table(path, &[("bucket", "1")]);
+    t.append(&[row(1, 5, 50)]).unwrap();
+    t.commit().file(FileSpec::rows(&[row(1, 1, 1)])).remove_all().kind(CommitKind::Overwrite).publish().unwrap();
+    let (reason, commit, sentence) = why_at(path, &[ScalarValue::Int32(Some(1))], 2, Some(5)).await;
+    assert_eq!((reason, commit), (Reason::RemovedByOverwrite, Some(2)), "{sentence}");
+    // a delete that comes later brings nothing
+    t.append(&[gone(7, 60)]).unwrap();
+    assert_ne!(why(path, 7, 2).await.0, Reason::CommittedLater);
+}
+
+#[tokio::test]
+async fn what_another_branch_gives_was_not_never_seen() {
+    let dir = tempfile::tempdir().unwrap();
+    let columns = [("p", "STRING NOT NULL"), ("id", "INT NOT NULL"), ("v", "INT")];
+    let spec = TableSpec::new(&columns).partitioned_by(&["p"]).primary_key(&["p", "id"]).option("bucket", "1");
+    let main = spec.clone().option("scan.fallback-branch", "b");
+    let mut t = TableBuilder::create(dir.path(), "d", "t", &main).unwrap();
+    t.append(&[json!({"p": "here", "id": 1, "v": 1})]).unwrap();
+    let mut other = TableBuilder::create(dir.path(), "d", "other", &spec).unwrap();
+    other.append(&[json!({"p": "there", "id": 2, "v": 2})]).unwrap();
+    for (folder, to) in [("schema", "branch/branch-b"), ("snapshot", "branch/branch-b"), ("manifest", "")] {
+        let to = t.root().join(to).join(folder);
+        std::fs::create_dir_all(&to).unwrap();
+        for file in std::fs::read_dir(other.root().join(folder)).unwrap().flatten() {
+            std::fs::copy(file.path(), to.join(file.file_name())).unwrap();
+        }
+    }
+    let key = |p: &str, id| [ScalarValue::from(p), ScalarValue::Int32(Some(id))];
+    let (reason, _, sentence) = why_at(dir.path(), &key("there", 2), 1, None).await;
+    assert_eq!(reason, Reason::UnknownBeforeHistory, "{sentence}");
+    assert!(sentence.contains("branch 'b'"), "{sentence}");
+    // a partition that is here is not looked for there
+    assert_eq!(why_at(dir.path(), &key("here", 7), 1, None).await.0, Reason::NeverSeen);
 }
 
 #[tokio::test]

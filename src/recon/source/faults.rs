@@ -66,8 +66,10 @@ pub(super) fn no_table(source: &str, name: &str, known: &[String]) -> Error {
 /// Keys that do not come byte by byte.
 pub(super) fn key_order(source: &str, columns: &[String]) -> Error {
     let message = format!("the source gives {} in another order than byte by byte", columns.join(", "));
-    told(ErrorKind::Unsupported, "SourceKeyOrder", source, message)
-        .with_hint("its collation pads or weighs characters: compare without an order of the source")
+    told(ErrorKind::Unsupported, "SourceKeyOrder", source, message).with_hint(
+        "its collation pads or weighs characters: write a query behind the address, FROM 'SELECT * FROM pay'; its rows \
+             are sorted here",
+    )
 }
 
 /// Another read holds the only connection.

@@ -97,6 +97,44 @@ fn is_query(what: &str) -> bool {
     what.starts_with('(') || ends && ["select", "with", "values", "table"].contains(&word.to_lowercase().as_str())
 }
 
+/// Whether a query gives the same at the same state, by its words: none of them is of time, chance or the session.
+/// Rather one too many: without progress it is compared all the same.
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+fn is_fixed(query: &str) -> bool {
+    const MOVING: &[&str] = &[
+        "now",
+        "current_date",
+        "current_time",
+        "current_timestamp",
+        "localtime",
+        "localtimestamp",
+        "curdate",
+        "curtime",
+        "sysdate",
+        "unix_timestamp",
+        "utc_date",
+        "utc_time",
+        "utc_timestamp",
+        "clock_timestamp",
+        "statement_timestamp",
+        "transaction_timestamp",
+        "timeofday",
+        "age",
+        "rand",
+        "random",
+        "uuid",
+        "uuid_short",
+        "gen_random_uuid",
+        "tablesample",
+        "limit",
+        "fetch",
+        "connection_id",
+        "dblink",
+    ];
+    let mut words = query.split(|c: char| !c.is_alphanumeric() && c != '_');
+    !query.contains("@") && !words.any(|word| MOVING.iter().any(|moving| word.eq_ignore_ascii_case(moving)))
+}
+
 /// A column of a source.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SourceColumn {
@@ -132,6 +170,8 @@ pub struct SourcePosition {
     pub server: String,
     /// The position: binlog file and offset, GTID, LSN.
     pub position: String,
+    /// Whether one position is one state: whatever changes what is read moves the position.
+    pub is_state: bool,
     /// The clock of the database when the read began, epoch milliseconds.
     pub clock_millis: i64,
     /// Zone in which the session's zoned values were read.
@@ -221,6 +261,15 @@ mod tests {
         let tables = ["t", "selected", "shop.select_log", "`select`.t", "\"with\"", "table_a", "select"];
         assert!(queries.iter().all(|what| super::is_query(what)));
         assert!(tables.iter().all(|what| !super::is_query(what)));
+    }
+
+    #[cfg(any(feature = "mysql", feature = "postgres"))]
+    #[test]
+    fn queries_of_now_and_of_chance_are_not_the_same_twice() {
+        let fixed = ["SELECT id, a FROM t WHERE at < '2026-01-01'", "select nowhere from renown"];
+        let moving = ["select * from t where at < NOW()", "select @x", "select * from t order by rand() limit 5"];
+        assert!(fixed.iter().all(|query| super::is_fixed(query)));
+        assert!(moving.iter().all(|query| !super::is_fixed(query)));
     }
 
     #[tokio::test]

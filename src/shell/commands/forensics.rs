@@ -52,8 +52,8 @@ const COMMITTED: Command = Command {
     usage: "table user identifier [--since snapshot]",
     task: Task::Prove,
     about: both(
-        "did a commit land? exit code 0: yes, 6: no, 7: it cannot be said",
-        "某次提交落地了吗？退出码 0：是，6：否，7：无法断定",
+        "did a commit land? exit code 0: yes, 6: no, or superseded, 7: it cannot be said",
+        "某次提交落地了吗？退出码 0：是，6：否或已被更新的标识取代，7：无法断定",
     ),
     detail: both(
         "\\committed dwd_pay_success spark-fix-7 1\n\\committed dwd_pay_success spark-fix-7 batch --since 4711\n\

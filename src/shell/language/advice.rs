@@ -45,6 +45,11 @@ fn of_statement(code: &str) -> Option<&'static str> {
         "SumsNotClosed" => "核对的行数合不上，没有结论：这是程序的错误，请保留两边的数据并报告",
         "SumOverflow" => "某列的合计超过 76 位：用 EXCEPT 排除该列",
         "OtherComparison" => "进度文件属于另一次核对：核对同样的两边，或换一个文件",
+        "StateNotKnown" => {
+            "这一边再读一次不一定是同一状态，不能接着上次核对：去掉 PROGRESS，或改用快照上的表、只读这种表的查询、文件、能给出位点的源库"
+        }
+        "EmptySample" => "抽样里没有任何行，什么也没有核对：加大 SAMPLE 的比例，或核对全部",
+        "FindingsIncomplete" => "接着上次核对时，之前的差异写不进 --out：删除进度文件后全部重来，或不用 --out",
         "FileFormat" => "只能核对 .parquet 和 .csv 文件：其他文件先 CREATE EXTERNAL TABLE，再用查询核对",
         "BadCheck" => "核对文件写法不对：按提示核对每个 [[check]] 的键",
         "NotConstant" => "这里要写常量：不能引用列，也不能用随行变化的表达式",
@@ -239,7 +244,7 @@ fn of_source(code: &str) -> Option<&'static str> {
         "SourceStatement" => "源库不接受这条语句：查询和条件要用源库自己的 SQL 写",
         "SourceTableNotFound" => "源库里没有这个表，或该用户无权看到：检查库名、表名和大小写",
         "SourceColumnNotFound" => "源库的表里没有这一列：检查列名和大小写",
-        "SourceKeyOrder" => "源库的排序规则不按字节：不要要求源库排序，改为无序比较",
+        "SourceKeyOrder" => "源库的排序规则不按字节：在地址后面写查询，FROM 'SELECT * FROM pay'，行就在本地排序",
         "SourceKeyValue" => "键值放不进源库的列类型：按源库列的类型给出键",
         "SourceValue" => {
             "源库的值超出了列类型能表示的范围（如 0000-00-00、infinity）：在源库的查询里 CAST 成文本，或排除该行"

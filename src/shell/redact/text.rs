@@ -4,35 +4,6 @@ use std::ops::Range;
 
 use super::{HIDDEN, speaks_of_secrets};
 
-/// `scheme://user:password@host` loses its password, whatever it holds: it ends at the last `@`. A user alone is a
-/// token where it is not the name of a container.
-pub(super) fn without_url_passwords(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find("://") {
-        let (before, after) = rest.split_at(at + 3);
-        out.push_str(before);
-        let of_the_web = ["http://", "https://"].iter().any(|scheme| before.to_ascii_lowercase().ends_with(scheme));
-        let end = after.find(|c: char| c.is_whitespace() || matches!(c, '\'' | '"')).unwrap_or(after.len());
-        let (url, tail) = after.split_at(end);
-        // a colon or an at sign behind a slash is part of a path
-        let begins_path = |user: &str| user.contains(['/', '?', '#']);
-        match url.rsplit_once('@') {
-            Some((login, host)) if login.contains(':') && !begins_path(login.split(':').next().unwrap_or_default()) => {
-                let user = login.split(':').next().unwrap_or_default();
-                out.extend([user, ":", HIDDEN, "@", host]);
-            }
-            Some((login, host)) if of_the_web && !login.is_empty() && !begins_path(login) => {
-                out.extend([HIDDEN, "@", host]);
-            }
-            _ => out.push_str(url),
-        }
-        rest = tail;
-    }
-    out.push_str(rest);
-    out
-}
-
 /// `?token=…&X-Amz-Signature=…` lose their values.
 pub(super) fn without_url_values(text: &str) -> String {
     let mut out = String::with_capacity(text.len());

@@ -29,6 +29,16 @@ impl Table {
         Ok(self.snapshot_ids().await?.last().copied())
     }
 
+    /// The snapshot that the LATEST hint names, whether it is there or not; None without a hint. It is written behind its
+    /// snapshot: where nothing that far is found, something was lost, or a listing is behind. Cost: a small read.
+    ///
+    /// # Errors
+    /// None but a location that is none.
+    pub(crate) async fn hinted_snapshot(&self) -> Result<Option<SnapshotId>> {
+        let hinted = read_hint(&self.storage, &self.snapshot_file("LATEST")?).await;
+        Ok(hinted.filter(|hinted| *hinted > 0).map(SnapshotId))
+    }
+
     /// The newest snapshot, and what to tell the user when the hint was ahead of it.
     pub(in crate::snapshot) async fn latest_noticed(&self) -> Result<(Option<Arc<Snapshot>>, Option<Notice>)> {
         let hinted = read_hint(&self.storage, &self.snapshot_file("LATEST")?).await;

@@ -15,7 +15,7 @@ use super::{Run, Session, SessionConfig, rows};
 use crate::error::{Error, ErrorKind, Result};
 use crate::notice::NoticeKind;
 use crate::recon::gate::{Condition, Gate};
-use crate::snapshot::{Pin, PinRequest, Table};
+use crate::snapshot::{Pin, PinRequest, Table, TableIdent};
 use crate::spec::{CommitIdentifier, Snapshot, SnapshotId};
 use crate::sql::cells::{self, Cell, Kind};
 use crate::sql::constant::{evaluate, integer, text, watermark};
@@ -48,9 +48,18 @@ impl Session {
             gates.push(Gate::new(&table, conditions.clone()));
         }
         let mut pause = FIRST_PAUSE.min(longest);
-        let found = loop {
+        let (found, held) = loop {
             if let Some(found) = self.open(&mut gates, &queries).await? {
-                break found;
+                let found: Vec<Arc<Snapshot>> = found
+                    .into_iter()
+                    .map(|(oldest, newest)| if command.pin == Some(GatePin::Latest) { newest } else { oldest })
+                    .collect();
+                match self.held(run, &gates, &found, command.pin).await {
+                    Ok(held) => break (found, held),
+                    // it expired between the look and the pin: a later one is found at the next look
+                    Err(error) if is_expired(&error) => {}
+                    Err(error) => return Err(error),
+                }
             }
             let waited = started.elapsed();
             if waited >= timeout {
@@ -61,24 +70,37 @@ impl Session {
         };
         let waited = i64::try_from(started.elapsed().as_millis()).unwrap_or(i64::MAX);
         let mut answer = Vec::new();
-        let mut held = Vec::new();
-        for (gate, (oldest, newest)) in gates.iter().zip(found) {
+        for (gate, chosen) in gates.iter().zip(&found) {
             let raisers = gate.raisers();
             if raisers.len() > 1 && conditions.iter().any(|one| matches!(one, Condition::Watermark(_))) {
                 let users = raisers.into_keys().map(str::to_string).collect();
                 run.statement.notice(NoticeKind::SeveralRaiseWatermark { table: gate.table().name(), users });
             }
-            let chosen = if command.pin == Some(GatePin::Latest) { newest } else { oldest };
-            answer.push(self.gate_row(run, gate, &chosen, waited));
-            if command.pin.is_some() {
-                let selection = Selection { request: PinRequest::SnapshotId(chosen.id.0), ..Selection::none() };
-                let pin = run.statement.pin_anew(gate.table(), &selection).await?;
-                let said = selection.suffix();
-                held.push((gate.table().ident().clone(), SessionPin { pin, said, options: BTreeMap::new() }));
-            }
+            answer.push(self.gate_row(run, gate, chosen, waited));
         }
         self.settings().pins.write().extend(held);
         Ok(rows(cells::batch(&schema(), &answer)?, run))
+    }
+
+    /// The pins that the gate leaves; none where it leaves none.
+    async fn held(
+        &self,
+        run: &Run,
+        gates: &[Gate],
+        found: &[Arc<Snapshot>],
+        pin: Option<GatePin>,
+    ) -> Result<Vec<(TableIdent, SessionPin)>> {
+        let mut held = Vec::new();
+        if pin.is_none() {
+            return Ok(held);
+        }
+        for (gate, chosen) in gates.iter().zip(found) {
+            let selection = Selection { request: PinRequest::SnapshotId(chosen.id.0), ..Selection::none() };
+            let pin = run.statement.pin_anew(gate.table(), &selection).await?;
+            let said = selection.suffix();
+            held.push((gate.table().ident().clone(), SessionPin { pin, said, options: BTreeMap::new() }));
+        }
+        Ok(held)
     }
 
     /// For each table the oldest and the newest snapshot that satisfies everything, when there are some.
@@ -96,16 +118,21 @@ impl Session {
         if queries.is_empty() {
             return Ok(Some(found));
         }
-        // at the newest first: as long as it is not true there, the older ones need no look
         let tables: Vec<Arc<Table>> = gates.iter().map(|gate| Arc::clone(gate.table())).collect();
+        // the same gate gives the same snapshots again, where the oldest ones do
+        let oldest: Vec<&Arc<Snapshot>> = found.iter().map(|(oldest, _)| oldest).collect();
+        if self.all_true(&tables, &oldest, queries).await? {
+            return Ok(Some(found));
+        }
+        // as long as it is not true at the newest, those between need no look
         let newest: Vec<&Arc<Snapshot>> = found.iter().map(|(_, newest)| newest).collect();
         if !self.all_true(&tables, &newest, queries).await? {
             return Ok(None);
         }
-        // with one table the oldest is looked for; several move one by one no further than their newest
+        // with one table the oldest is looked for; of several the newest are taken
         if let ([gate], [pair]) = (&mut *gates, found.as_mut_slice()) {
             let satisfied = gate.look().await?.to_vec();
-            for snapshot in satisfied {
+            for snapshot in satisfied.into_iter().skip(1) {
                 if self.all_true(&tables, &[&snapshot], queries).await? {
                     pair.0 = snapshot;
                     break;
@@ -119,7 +146,7 @@ impl Session {
         Ok(Some(found))
     }
 
-    /// Whether all queries answer true with the tables at these snapshots.
+    /// Whether all queries answer true with the tables at these snapshots; not where one of them has expired meanwhile.
     async fn all_true(&self, tables: &[Arc<Table>], snapshots: &[&Arc<Snapshot>], queries: &[String]) -> Result<bool> {
         let config = SessionConfig {
             database: Some(self.database()),
@@ -131,14 +158,28 @@ impl Session {
         let zone = session.zone()?;
         for (table, snapshot) in tables.iter().zip(snapshots) {
             let request = PinRequest::SnapshotId(snapshot.id.0);
-            let pin = Pin::resolve_in(table, request, &BTreeMap::new(), &zone).await?;
+            let pin = match Pin::resolve_in(table, request, &BTreeMap::new(), &zone).await {
+                Err(error) if is_expired(&error) => return Ok(false),
+                pin => pin?,
+            };
             let said = format!("v{}", snapshot.id);
             let held = SessionPin { pin, said, options: BTreeMap::new() };
             session.settings().pins.write().insert(table.ident().clone(), held);
         }
         for query in queries {
-            if !is_true(&session, query).await? {
-                return Ok(false);
+            match is_true(&session, query).await {
+                Ok(true) => {}
+                Ok(false) => return Ok(false),
+                Err(error) if is_expired(&error) => {
+                    // the query may ask for a state of its own that is gone
+                    for (table, snapshot) in tables.iter().zip(snapshots) {
+                        if table.snapshot(snapshot.id).await.is_err() {
+                            return Ok(false);
+                        }
+                    }
+                    return Err(error);
+                }
+                Err(error) => return Err(error),
             }
         }
         Ok(true)
@@ -171,6 +212,11 @@ impl Session {
             Cell::Time(wall(snapshot.time_millis)),
         ]
     }
+}
+
+/// Whether a snapshot is gone that was there when it was looked at.
+fn is_expired(error: &Error) -> bool {
+    ["SnapshotExpired", "SnapshotNotFound"].contains(&error.code())
 }
 
 /// Whether a query answers true. Boxed: a gate could ask for a gate.

@@ -109,7 +109,7 @@ fn row(
         Cell::Long(file.schema_id.0),
         Cell::opt_text(file.file_source.map(FileSource::as_str)),
         file.creation_time_millis.map_or(Cell::Null, Cell::Time),
-        Cell::text(recorded.kept.to_string()),
+        Cell::text(recorded.kept_text()),
     ];
     source.mark(&mut row, |pin| pin.snapshot.as_ref().is_some_and(|pinned| pinned.is_of(snapshot)));
     Ok(row)

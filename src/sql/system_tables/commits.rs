@@ -94,7 +94,7 @@ fn row(run: &CommitRun, source: &Source) -> Vec<Cell> {
         list(names),
         list(run.instances.iter().map(String::as_str).collect()),
         run.is_empty().map_or(Cell::Null, Cell::Bool),
-        Cell::text(run.kept.to_string()),
+        Cell::text(format!("{}{}", run.kept, run.standing.mark())),
         Cell::opt_text(run.unread.as_deref()),
     ];
     source.mark(&mut row, |pin| {

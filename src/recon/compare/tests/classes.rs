@@ -40,7 +40,7 @@ async fn each_row_is_of_one_class_and_money_is_summed_exactly() {
     let rows = report.rows().unwrap();
     assert_eq!(rows.schema(), Report::schema());
     let shown = arrow::util::pretty::pretty_format_batches(&[rows]).unwrap().to_string();
-    assert!(shown.contains(r#"{"dt":"19","订单":"z"}"#) && shown.contains(r#"{"amount":"0.1"}"#), "{shown}");
+    assert!(shown.contains(r#"{"dt":"19","订单":"z"}"#) && shown.contains(r#"{"amount":"0.10"}"#), "{shown}");
 }
 
 #[tokio::test]

@@ -1,4 +1,5 @@
 mod classes;
+mod mended;
 mod naive;
 mod passes;
 mod types;
@@ -40,6 +41,8 @@ fn side(name: &str, rows: &RecordBatch) -> Side {
     Side {
         name: name.to_string(),
         position: "memory".to_string(),
+        state_known: true,
+        what: None,
         columns,
         rows: SideRows::Plan(plan),
         condition: None,

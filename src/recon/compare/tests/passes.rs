@@ -41,7 +41,12 @@ impl Memory {
             rows,
             columns,
             key: vec![key.to_string()],
-            position: SourcePosition { server: "Memory 1".into(), position: "5".into(), ..SourcePosition::default() },
+            position: SourcePosition {
+                server: "Memory 1".into(),
+                position: "5".into(),
+                is_state: true,
+                ..SourcePosition::default()
+            },
             order: true,
             backwards: false,
             queries: AtomicU64::new(0),
@@ -239,7 +244,7 @@ async fn a_comparison_goes_on_from_what_is_done_of_the_same_sides() {
     assert!(resumed.notes.iter().any(|note| note.contains("went on")), "{resumed:?}");
     assert!(source.work().rows < 120_000, "the source is asked for the rest only");
     // another state of the source, another question
-    kept["identity"]["right"][1] = "Memory 1 at 4".into();
+    kept["identity"]["right"]["position"] = "Memory 1 at 4".into();
     std::fs::write(&path, kept.to_string()).unwrap();
     let error = compared(left.clone(), Side::of_source(make()), options()).await.unwrap_err();
     assert_eq!(error.code(), "OtherComparison");

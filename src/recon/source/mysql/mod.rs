@@ -18,7 +18,7 @@ use mysql_async::{Params, Row};
 
 use super::address::Address;
 use super::manners::Manners;
-use super::{Source, SourceColumn, SourcePosition, SourceRead, SourceWork, faults, is_query};
+use super::{Source, SourceColumn, SourcePosition, SourceRead, SourceWork, faults, is_fixed, is_query};
 use crate::error::Result;
 use columns::{Declared, Index, MyColumn, key_of, quoted};
 use reading::Way;
@@ -66,8 +66,9 @@ pub(super) async fn open(address: &Address, what: &str, manners: Manners) -> Res
     let position = begin(&server, &version).await?;
     let mut opened =
         if is_query(what) { of_query(&server, address, what).await? } else { of_table(&server, address, what).await? };
+    let is_state = position.is_state && opened.position.is_state;
     opened.position =
-        SourcePosition { caveats: [position.caveats.clone(), opened.position.caveats].concat(), ..position };
+        SourcePosition { caveats: [position.caveats.clone(), opened.position.caveats].concat(), is_state, ..position };
     server.rename(opened.name.clone());
     let key = key_of(&opened.indexes).and_then(Index::key).unwrap_or_default();
     let key = key.iter().filter_map(|at| opened.columns.get(*at)).map(|column| column.source.name.clone()).collect();
@@ -142,12 +143,16 @@ async fn if_allowed(server: &Server, sql: &str) -> Result<Option<Vec<Row>>> {
     }
 }
 
+/// The position of a server that keeps no log of changes.
+const NO_BINLOG: &str = "no binlog";
+
 /// Begins the transaction, and says where it lies.
 async fn begin(server: &Server, version: &str) -> Result<SourcePosition> {
     let clock = server.rows("SELECT CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED)", Params::Empty).await?;
     let clock_millis = first(&clock).and_then(|clock| clock.parse().ok()).unwrap_or_default();
     let start = "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY";
     let mut caveats = Vec::new();
+    let mut is_state = true;
     let position = if server.is_mariadb {
         server.rows(start, Params::Empty).await?;
         mariadb_position(server, &mut caveats).await?
@@ -165,6 +170,7 @@ async fn begin(server: &Server, version: &str) -> Result<SourcePosition> {
                     between = Some(after);
                 }
                 (Some(before), Some(after)) if before != after => {
+                    is_state = false;
                     caveats.push("the position moved while the read began: the state lies between the two".into());
                     break Some(format!("{before} to {after}"));
                 }
@@ -172,6 +178,8 @@ async fn begin(server: &Server, version: &str) -> Result<SourcePosition> {
             }
         }
     };
+    // what nobody writes down leaves no position
+    is_state &= position.as_ref().is_some_and(|position| !position.starts_with(NO_BINLOG));
     if position.is_none() {
         caveats.push("the position is not known: it needs the right BINLOG MONITOR or REPLICATION CLIENT".into());
     }
@@ -179,6 +187,7 @@ async fn begin(server: &Server, version: &str) -> Result<SourcePosition> {
     Ok(SourcePosition {
         server: format!("{kind} {}", version.split('-').next().unwrap_or_default()),
         position: position.unwrap_or_else(|| "a position that is not known".into()),
+        is_state,
         clock_millis,
         zone: "UTC".into(),
         lag_millis: lag(server, &mut caveats).await?,
@@ -208,7 +217,7 @@ async fn mariadb_position(server: &Server, caveats: &mut Vec<String>) -> Result<
     if first(&logs).as_deref() == Some("0") {
         caveats.push("the server writes no binlog, so the state has no position".into());
         let gtid = gtid("SELECT @@GLOBAL.gtid_current_pos").await?;
-        return Ok(Some(format!("no binlog{gtid}")));
+        return Ok(Some(format!("{NO_BINLOG}{gtid}")));
     }
     Ok(None)
 }
@@ -224,7 +233,7 @@ async fn mysql_position(server: &Server) -> Result<Option<String>> {
         Some(row) => {
             format!("{}:{}", text(row, "File").unwrap_or_default(), text(row, "Position").unwrap_or_default())
         }
-        None => "no binlog".into(),
+        None => NO_BINLOG.into(),
     });
     Ok(match (file, gtid) {
         (Some(file), Some(gtid)) => Some(format!("{file}, gtid {gtid}")),
@@ -302,6 +311,8 @@ async fn of_table(server: &Server, address: &Address, what: &str) -> Result<Open
         .await?;
     let found = tables.iter().find(|row| text(row, "name").as_ref() == Some(&table)).or(tables.first());
     let mut caveats = Vec::new();
+    // a view may be of now and of chance
+    let is_table = found.is_some_and(|row| text(row, "engine").is_some());
     if let Some(engine) = found.and_then(|row| text(row, "engine")) {
         let support = server
             .rows("SELECT TRANSACTIONS AS yes FROM information_schema.ENGINES WHERE ENGINE = ?", (&engine,))
@@ -349,7 +360,7 @@ async fn of_table(server: &Server, address: &Address, what: &str) -> Result<Open
         from: format!("{}.{}", quoted(&database), quoted(&table_name)),
         is_query: false,
         estimate: found.and_then(|row| whole(row, "estimate")),
-        position: SourcePosition { caveats, ..SourcePosition::default() },
+        position: SourcePosition { is_state: is_table && caveats.is_empty(), caveats, ..SourcePosition::default() },
     })
 }
 
@@ -405,7 +416,7 @@ async fn of_query(server: &Server, address: &Address, what: &str) -> Result<Open
         from,
         is_query: true,
         estimate: None,
-        position: SourcePosition::default(),
+        position: SourcePosition { is_state: is_fixed(what), ..SourcePosition::default() },
     })
 }
 

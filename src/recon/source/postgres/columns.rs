@@ -18,6 +18,8 @@ pub(super) enum Kind {
     Text,
     /// Text that is filled up with blanks.
     Padded,
+    /// The text of an address, as the server shows it: without the mask of a single one.
+    Inet,
     Bytes,
     Date,
     Time,
@@ -90,6 +92,7 @@ impl Declared {
             1184 => (timestamp_type(digits.unwrap_or(6), true), Kind::Timestamp, "", values),
             // its text, in lower case, sorts as its bytes do
             2950 => (DataType::Utf8, Kind::Text, "::text", values),
+            869 => (DataType::Utf8, Kind::Inet, "::text", SourceOrder::Other),
             _ => (DataType::Utf8, Kind::Text, "::text", SourceOrder::Other),
         };
         let source = SourceColumn { name: self.name, data_type, declared: self.full, nullable: !self.not_null, order };
@@ -112,7 +115,16 @@ fn numeric_type(modifier: i32) -> DataType {
 impl PgColumn {
     /// What is selected.
     pub(super) fn selected(&self) -> String {
-        format!("{}{}", quoted(&self.source.name), self.cast)
+        match self.kind {
+            Kind::Inet => self.address(),
+            _ => format!("{}{}", quoted(&self.source.name), self.cast),
+        }
+    }
+
+    /// An `inet` as its output has it and what is written elsewhere does: its cast to text adds `/32` and `/128`.
+    fn address(&self) -> String {
+        let name = quoted(&self.source.name);
+        format!("regexp_replace({name}::text, CASE family({name}) WHEN 4 THEN '/32$' ELSE '/128$' END, '')")
     }
 
     /// What sorts as its values do here, in a database of this encoding.
@@ -120,6 +132,7 @@ impl PgColumn {
         let name = quoted(&self.source.name);
         match (&self.source.order, is_utf8) {
             (SourceOrder::Values, _) => name,
+            _ if self.kind == Kind::Inet => format!("{} COLLATE \"C\"", self.address()),
             (_, true) => format!("{name}::text COLLATE \"C\""),
             (_, false) => format!("convert_to({name}::text, 'UTF8')"),
         }
@@ -137,6 +150,7 @@ impl PgColumn {
                 ("(timestamp '1970-01-01 00:00:00' + (", "::text || ' microseconds')::interval)")
             }
             (SourceOrder::Values, Kind::Bytes, _) => ("decode(", "::text, 'hex')"),
+            (_, Kind::Inet, _) => ("", "::text"),
             (SourceOrder::Values, _, _) => {
                 return (
                     String::new(),

@@ -22,7 +22,7 @@ use super::bounds::{Bounds, Term, listed};
 use super::cells::{Chunk, schema_of};
 use super::feed::{self, Feed, OrderCheck};
 use super::manners::{Manners, Pace};
-use super::{Source, SourceColumn, SourceOrder, SourcePosition, SourceRead, SourceWork, faults, is_query};
+use super::{Source, SourceColumn, SourceOrder, SourcePosition, SourceRead, SourceWork, faults, is_fixed, is_query};
 use crate::error::{Error, Result};
 use columns::{Declared, PgColumn, quoted};
 use server::Server;
@@ -64,7 +64,11 @@ pub(super) async fn open(address: &Address, what: &str, manners: Manners) -> Res
         name: opened.name,
         columns: opened.columns.iter().map(|column| column.source.clone()).collect(),
         key: opened.key,
-        position: SourcePosition { caveats: [position.caveats.clone(), opened.caveats].concat(), ..position },
+        position: SourcePosition {
+            is_state: position.is_state && opened.is_state,
+            caveats: [position.caveats.clone(), opened.caveats].concat(),
+            ..position
+        },
         estimate: opened.estimate,
         body: Arc::new(Body { server, columns: opened.columns, from: opened.from }),
     }))
@@ -77,6 +81,8 @@ struct Opened {
     key: Vec<String>,
     from: String,
     estimate: Option<u64>,
+    /// Whether one position of the server is one state of it.
+    is_state: bool,
     caveats: Vec<String>,
 }
 
@@ -132,6 +138,7 @@ async fn begin(server: &mut Server) -> Result<SourcePosition> {
     let snapshot = value::<String>(row, "snapshot").unwrap_or_default();
     Ok(SourcePosition {
         server: format!("PostgreSQL {}", version.split(' ').next().unwrap_or_default()),
+        is_state: lsn.is_some(),
         position: format!("LSN {}, snapshot {snapshot}", lsn.as_deref().unwrap_or("not known")),
         clock_millis: value(row, "clock").unwrap_or_default(),
         zone: "UTC".into(),
@@ -221,6 +228,8 @@ async fn of_table(server: &Server, address: &Address, what: &str) -> Result<Open
         key: key.iter().filter_map(|row| value(row, "name")).collect(),
         from,
         estimate: value::<i64>(&row, "estimate").and_then(|rows| u64::try_from(rows).ok()),
+        // what is logged moves the position; a view may read what is not
+        is_state: ["r", "p", "m"].contains(&kind.as_str()) && text("persistence") == "p",
         caveats,
     })
 }
@@ -267,6 +276,7 @@ async fn of_query(server: &Server, address: &Address, what: &str) -> Result<Open
         key: Vec::new(),
         from,
         estimate: None,
+        is_state: is_fixed(what),
         caveats: Vec::new(),
     })
 }

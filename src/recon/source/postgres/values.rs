@@ -66,7 +66,7 @@ pub(super) fn decode<'a>(raw: Raw<'a>, kind: Kind) -> Result<Decoded<'a>> {
                 Cow::Borrowed(word) => Decoded::Cell(Cell::Unreadable(word.into())),
             });
         }
-        Kind::Text => text(bytes),
+        Kind::Text | Kind::Inet => text(bytes),
         Kind::Padded => match text(bytes) {
             Cell::Text(text) => Cell::Text(text.trim_end_matches(' ')),
             other => other,
