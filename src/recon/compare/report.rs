@@ -237,6 +237,15 @@ impl Report {
                 pair.common.data_type()
             ));
         }
+        for (pair, column) in pairs.all.iter().zip(&columns) {
+            let is_float = matches!(pair.common, CommonType::Float | CommonType::Double);
+            if is_float && pair.tolerance.is_none() && column.mismatches > 0 {
+                let name = pair.name();
+                notes.push(format!(
+                    "column {name} holds floats and was compared bit by bit: TOLERANCE {name} rel:0.000000001 lets them be so far apart"
+                ));
+            }
+        }
         let doubles = [Class::DupSource, Class::DupLake].map(|class| tally.count(class));
         if doubles.iter().any(|count| count.findings > 0) {
             notes.push(format!(
