@@ -12,6 +12,7 @@ pub mod gate;
 pub mod history;
 pub mod keys;
 pub mod lookup;
+pub mod readable;
 pub mod retention;
 pub mod source;
 pub mod unreferenced;
