@@ -98,6 +98,17 @@ pub enum NoticeKind {
         /// Snapshot read instead.
         newest: i64,
     },
+    /// The file of the newest snapshot cannot be read, and what is told of the table's past begins at an older one.
+    NewestUnreadable {
+        /// Table.
+        table: String,
+        /// The newest snapshot.
+        torn: i64,
+        /// Snapshot read instead.
+        read: i64,
+        /// Why.
+        why: String,
+    },
     /// The table's option `branch` leads to another branch.
     BranchByOption {
         /// That branch.
@@ -441,6 +452,11 @@ impl fmt::Display for NoticeKind {
                      {newest}"
                 )
             }
+            Self::NewestUnreadable { table, torn, read, why } => write!(
+                f,
+                "snapshot {torn}, the newest of {table}, cannot be read ({why}); what is told here is as of snapshot {read}, \
+                 the newest that can be"
+            ),
             Self::BranchByOption { branch } => {
                 write!(f, "option 'branch' of the table leads to its branch '{branch}'")
             }

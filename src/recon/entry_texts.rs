@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::accounting::partition_text;
+use super::accounting::{PartitionValues, partition_text};
 use crate::error::{Error, Result};
 use crate::snapshot::{Pin, SessionZone};
 use crate::spec::partition_path::{bucket_dir, partition_dir};
 use crate::spec::text::datum_text_in;
-use crate::spec::{BinaryRow, DataField, DataType, Datum, ManifestEntry, SchemaId, TableSchema, Zone};
+use crate::spec::{BinaryRow, DataField, DataType, Datum, ManifestEntry, SchemaId, SimpleStats, TableSchema, Zone};
 use crate::storage::Location;
 
 /// Parts of manifest entries as text, with the schemas that files were written with.
@@ -25,11 +25,31 @@ impl EntryTexts {
     /// # Errors
     /// A schema that is gone or damaged.
     pub async fn load(pin: &Arc<Pin>, zone: &SessionZone) -> Result<Self> {
-        let mut schemas = BTreeMap::from([(pin.schema.id, Arc::clone(&pin.schema))]);
+        let mut texts = Self::of_pin(pin, zone)?;
         for id in pin.table.schema_ids().await? {
-            schemas.insert(id, pin.table.schema(id).await?);
+            texts.add_schema(id).await?;
         }
+        Ok(texts)
+    }
+
+    /// With the pin's own schema alone; [`Self::add_schema`] adds those of files.
+    ///
+    /// # Errors
+    /// A zone that is none.
+    pub fn of_pin(pin: &Arc<Pin>, zone: &SessionZone) -> Result<Self> {
+        let schemas = BTreeMap::from([(pin.schema.id, Arc::clone(&pin.schema))]);
         Ok(Self { pin: Arc::clone(pin), zone: Zone::parse(&zone.name())?, schemas })
+    }
+
+    /// Reads a schema, unless it is known.
+    ///
+    /// # Errors
+    /// One that is gone or damaged.
+    pub async fn add_schema(&mut self, id: SchemaId) -> Result<()> {
+        if !self.schemas.contains_key(&id) {
+            self.schemas.insert(id, self.pin.table.schema(id).await?);
+        }
+        Ok(())
     }
 
     /// Partition values.
@@ -47,6 +67,36 @@ impl EntryTexts {
     /// As [`Self::partition_values`].
     pub fn partition(&self, row: &BinaryRow) -> Result<String> {
         partition_text(&self.pin, &self.partition_values(row)?, &self.zone)
+    }
+
+    /// Partition values as a key: different partitions may have the same text.
+    ///
+    /// # Errors
+    /// As [`Self::partition_values`].
+    pub fn partition_key(&self, row: &BinaryRow) -> Result<PartitionValues> {
+        Ok(PartitionValues::from(self.partition_values(row)?))
+    }
+
+    /// `{v1, v2}`, as the system tables of the specification show it.
+    ///
+    /// # Errors
+    /// As [`Self::partition_values`].
+    pub fn partition_in_braces(&self, row: &BinaryRow) -> Result<String> {
+        let values = self.partition_values(row)?;
+        let fields = partition_fields(&self.pin.schema)?;
+        let texts: Vec<String> = values.iter().zip(fields).map(|(v, f)| self.value(v, f.data_type())).collect();
+        Ok(format!("{{{}}}", texts.join(", ")))
+    }
+
+    /// The whole path of a data file.
+    ///
+    /// # Errors
+    /// As [`Self::bucket_folder`].
+    pub fn path(&self, entry: &ManifestEntry) -> Result<String> {
+        Ok(match &entry.file.external_path {
+            Some(path) => path.clone(),
+            None => format!("{}/{}", self.bucket_folder(entry)?, entry.file.file_name),
+        })
     }
 
     /// `dt=2026-04-16, bucket 3`.
@@ -115,6 +165,70 @@ impl EntryTexts {
         let values = row.decode(&types)?;
         let texts: Vec<String> = values.iter().zip(types).map(|(value, of)| self.value(value, of)).collect();
         Ok(Some(format!("[{}]", texts.join(", "))))
+    }
+
+    /// Null counts, lower and upper bounds of the pin's columns as `{col=value, …}`, sorted by column.
+    ///
+    /// # Errors
+    /// Statistics that do not fit their columns.
+    pub fn stats(&self, entry: &ManifestEntry) -> Result<[String; 3]> {
+        let written = self.stats_columns(entry)?;
+        let stats = &entry.file.value_stats;
+        let mut parts: BTreeMap<&str, [String; 3]> = BTreeMap::new();
+        for column in &self.pin.schema.fields {
+            let texts = match written.iter().position(|f| f.id == column.id) {
+                Some(index) => {
+                    let data_type = written.get(index).map_or(column.data_type(), |f| f.data_type());
+                    self.column_stats(stats, index, data_type)?
+                }
+                // a column the file does not have is NULL in all its rows
+                None if entry.file.value_stats_cols.is_none() && !self.has(entry, column.id)? => {
+                    [entry.file.row_count.to_string(), "null".into(), "null".into()]
+                }
+                None => ["null".into(), "null".into(), "null".into()],
+            };
+            parts.insert(&column.name, texts);
+        }
+        let join = |which: usize| {
+            let pairs: Vec<String> = parts
+                .iter()
+                .map(|(name, texts)| format!("{name}={}", texts.get(which).map_or("null", String::as_str)))
+                .collect();
+            format!("{{{}}}", pairs.join(", "))
+        };
+        Ok([join(0), join(1), join(2)])
+    }
+
+    fn has(&self, entry: &ManifestEntry, id: i32) -> Result<bool> {
+        Ok(self.schema_of(entry)?.field_by_id(id).is_some())
+    }
+
+    fn column_stats(&self, stats: &SimpleStats, index: usize, data_type: &DataType) -> Result<[String; 3]> {
+        let nulls = stats.null_counts.get(index).copied().flatten();
+        let bound = |row: &BinaryRow| -> Result<String> {
+            if row.is_empty() || index >= row.arity()? || !data_type.is_ordered() {
+                return Ok("null".into());
+            }
+            Ok(self.value(&row.get(index, data_type)?, data_type))
+        };
+        Ok([
+            nulls.map_or_else(|| "null".into(), |n| n.to_string()),
+            bound(&stats.min_values)?,
+            bound(&stats.max_values)?,
+        ])
+    }
+
+    /// The columns an entry's value statistics speak of, in order.
+    fn stats_columns(&self, entry: &ManifestEntry) -> Result<Vec<&DataField>> {
+        let schema = self.schema_of(entry)?;
+        let named = |names: &[String]| {
+            names.iter().filter_map(|name| schema.fields.iter().find(|f| f.name == *name)).collect::<Vec<_>>()
+        };
+        Ok(match (&entry.file.value_stats_cols, &entry.file.write_cols) {
+            (Some(names), _) => named(names),
+            (None, Some(names)) => named(names),
+            (None, None) => schema.fields.iter().collect(),
+        })
     }
 
     /// A value, `null` for NULL.

@@ -13,6 +13,7 @@ pub mod history;
 pub mod journal;
 pub mod keys;
 pub mod lookup;
+pub mod readable;
 pub mod retention;
 pub mod source;
 pub mod unreferenced;

@@ -4,10 +4,13 @@
 //! |---|---|
 //! | never-committed | a data file that no metadata speaks of: written, and its commit never came so far as to write a manifest |
 //! | failed attempt | metadata of a commit that was not published, or a data file that only such metadata names: an attempt that gave up, one that was rolled back, or a snapshot that was overwritten |
+//! | rolled back | the same of a commit that a tag or changelog proves to have been rolled back |
 //! | before history | older than everything that is kept: left behind by expiry |
 //! | temporary | a name that is only used while a file is written |
 //!
 //! What is named by any snapshot, tag or changelog of any branch is in use, whether its entry adds or deletes it.
+
+mod rolled_back;
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -87,6 +90,8 @@ pub enum StrayClass {
     NeverCommitted,
     /// Only metadata of a commit that is not there does.
     FailedAttempt,
+    /// Only metadata of a commit does that was rolled back.
+    RolledBack,
     /// It is older than what is kept.
     BeforeHistory,
     /// It is not finished.
@@ -99,6 +104,7 @@ impl StrayClass {
         match self {
             Self::NeverCommitted => "never-committed",
             Self::FailedAttempt => "failed attempt",
+            Self::RolledBack => "rolled back",
             Self::BeforeHistory => "before history",
             Self::Temporary => "temporary",
         }
@@ -228,41 +234,19 @@ pub async fn unreferenced(history: &History) -> Result<Unreferenced> {
     let index = storage.list(&table.root().join("index")?).await?;
     let mut data = Vec::new();
     folders(history, table.root(), String::new(), &mut data).await?;
+    let branches = branches(history, &env).await?;
+    let oldest = oldest_of(&branches);
     let mut used = Used::default();
-    let mut oldest = i64::MAX;
-    for history in branches(history, &env).await? {
-        let history = &history;
-        oldest = history.earliest().map_or(oldest, |first| oldest.min(first.snapshot.time_millis));
-        used.add(history, &env).await?;
+    for branch in &branches {
+        used.add(branch, &env).await?;
     }
     let mut found = Unreferenced { unread: std::mem::take(&mut used.unread), ..Unreferenced::default() };
-    let lists: Vec<&FileEntry> = metadata
-        .iter()
-        .filter(|file| {
-            FileRole::of_metadata(&file.name) == FileRole::ManifestList && !used.metadata.contains(&file.name)
-        })
-        .collect();
-    let mut named: HashSet<String> = HashSet::new();
-    let settled = now_millis().saturating_sub(ON_ITS_WAY_MILLIS);
-    for file in lists {
-        let entries = match scan::entries_of_list(&history.pin, &file.name, None, &env.scan).await {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == ErrorKind::Unavailable => return Err(error),
-            // cut short, or its manifests were cleaned up
-            Err(_) => continue,
-        };
-        named.extend(entries.iter().map(|entry| entry.file.file_name.clone()));
-        let own = |entry: &&Arc<ManifestEntry>| {
-            entry.kind == crate::spec::FileKind::Add && !used.data.contains(&entry.file.file_name)
-        };
-        let added: Vec<Arc<ManifestEntry>> = entries.iter().filter(own).map(Arc::clone).collect();
-        if !added.is_empty() && file.modified_millis >= oldest && file.modified_millis <= settled {
-            found.lists.push(StrayList { file: file.clone(), added });
-        }
-    }
+    let Strays { named, rolled_back } = stray_lists(history, &branches, &metadata, &used, &mut found.lists).await?;
     let class = |file: &FileEntry, otherwise: StrayClass| {
         if is_temporary(&file.name) {
             StrayClass::Temporary
+        } else if rolled_back.contains(&file.name) {
+            StrayClass::RolledBack
         } else if file.modified_millis < oldest {
             StrayClass::BeforeHistory
         } else {
@@ -291,6 +275,90 @@ pub async fn unreferenced(history: &History) -> Result<Unreferenced> {
     }
     found.files.sort_by(|a, b| a.file.location.cmp(&b.file.location));
     Ok(found)
+}
+
+/// The lists that nothing names, as [`unreferenced`] gives them, and what could not be read.
+///
+/// Cost: a listing of the folder of manifests and the documents of all branches; where there are such lists all metadata of
+/// all branches. No folder of data is listed.
+///
+/// # Errors
+/// As [`unreferenced`].
+pub async fn unreferenced_lists(history: &History) -> Result<Unreferenced> {
+    let env = Arc::clone(history.env());
+    let table = history.table();
+    let metadata = table.storage().list(&table.root().join("manifest")?).await?;
+    let branches = branches(history, &env).await?;
+    let mut found = Unreferenced::default();
+    let mut lists: HashSet<&str> = HashSet::new();
+    for branch in &branches {
+        found.unread.extend(branch.unread.iter().map(|unread| unread.what.clone()));
+        for recorded in &branch.commits {
+            let snapshot = &recorded.snapshot;
+            lists.extend([snapshot.base_manifest_list.as_str(), snapshot.delta_manifest_list.as_str()]);
+            lists.extend(snapshot.changelog_manifest_list.as_deref());
+        }
+    }
+    let is_list = |file: &FileEntry| FileRole::of_metadata(&file.name) == FileRole::ManifestList;
+    if metadata.iter().all(|file| !is_list(file) || lists.contains(file.name.as_str())) {
+        return Ok(found);
+    }
+    let mut used = Used::default();
+    for branch in &branches {
+        used.add(branch, &env).await?;
+    }
+    found.unread = std::mem::take(&mut used.unread);
+    stray_lists(history, &branches, &metadata, &used, &mut found.lists).await?;
+    Ok(found)
+}
+
+/// When the oldest commit was made that any branch keeps.
+fn oldest_of(branches: &[History]) -> i64 {
+    let times = branches.iter().flat_map(|branch| &branch.commits).map(|recorded| recorded.snapshot.time_millis);
+    times.min().unwrap_or(i64::MAX)
+}
+
+/// What lists that nothing names speak of.
+struct Strays {
+    /// Data files that any of them names.
+    named: HashSet<String>,
+    /// Files of rolled back commits.
+    rolled_back: HashSet<String>,
+}
+
+/// Adds the lists among some files of metadata that nothing names, but for those of commits that were rolled back.
+async fn stray_lists(
+    history: &History,
+    branches: &[History],
+    metadata: &[FileEntry],
+    used: &Used,
+    found: &mut Vec<StrayList>,
+) -> Result<Strays> {
+    let mut named: HashSet<String> = HashSet::new();
+    let (oldest, settled) = (oldest_of(branches), now_millis().saturating_sub(ON_ITS_WAY_MILLIS));
+    let is_stray = |file: &&FileEntry| {
+        FileRole::of_metadata(&file.name) == FileRole::ManifestList && !used.metadata.contains(&file.name)
+    };
+    let lists: Vec<&FileEntry> = metadata.iter().filter(is_stray).collect();
+    let rolled_back = rolled_back::names(history, branches, &lists).await?;
+    for file in lists {
+        let entries = match scan::entries_of_list(&history.pin, &file.name, None, &history.env().scan).await {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == ErrorKind::Unavailable => return Err(error),
+            // cut short, or its manifests were cleaned up
+            Err(_) => continue,
+        };
+        named.extend(entries.iter().map(|entry| entry.file.file_name.clone()));
+        let own = |entry: &&Arc<ManifestEntry>| {
+            entry.kind == crate::spec::FileKind::Add && !used.data.contains(&entry.file.file_name)
+        };
+        let added: Vec<Arc<ManifestEntry>> = entries.iter().filter(own).map(Arc::clone).collect();
+        let is_told = file.modified_millis >= oldest && file.modified_millis <= settled;
+        if !added.is_empty() && is_told && !rolled_back.contains(&file.name) {
+            found.push(StrayList { file: file.clone(), added });
+        }
+    }
+    Ok(Strays { named, rolled_back })
 }
 
 /// Data files in the buckets below some folders of a table that nothing kept names, with the folder's number in the list,

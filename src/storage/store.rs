@@ -144,6 +144,12 @@ impl Storage {
         found.bytes().await.map_err(failed)
     }
 
+    /// A part of a file, or None when it is not there.
+    pub async fn read_range_opt(&self, location: &Location, range: std::ops::Range<u64>) -> Result<Option<Bytes>> {
+        let read = self.store.get_range(location.path(), range).await;
+        absent_as_none(read.map_err(|error| storage_error(error, "reading", location)))
+    }
+
     /// Whether a file is there.
     pub async fn exists(&self, location: &Location) -> Result<bool> {
         Ok(absent_as_none(self.head(location).await)?.is_some())

@@ -8,7 +8,7 @@ use super::{Finding, Material, Severity, listed, span};
 use crate::error::{ErrorKind, Result};
 use crate::recon::history::{FileChange, ListKind};
 use crate::recon::lookup::Confidence;
-use crate::recon::unreferenced::unreferenced;
+use crate::recon::unreferenced::unreferenced_lists;
 use crate::spec::options::RetentionOptions;
 use crate::spec::{CommitKind, END_OF_INPUT, FileKind, ManifestEntry, Snapshot, SnapshotId};
 
@@ -249,7 +249,7 @@ async fn lost_snapshots(material: &Material<'_>, found: &mut Vec<Finding>) -> Re
 
 /// D-18 (b): a list that nothing names, with data files that no commit ever added.
 async fn unknown_commits(material: &Material<'_>, found: &mut Vec<Finding>) -> Result<()> {
-    let strays = match unreferenced(material.history).await {
+    let strays = match unreferenced_lists(material.history).await {
         Ok(strays) => strays,
         Err(error) if error.kind() == ErrorKind::Unavailable => return Err(error),
         // a branch that cannot be read may name anything: what is damaged of this one is told as D-15

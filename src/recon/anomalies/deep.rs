@@ -7,12 +7,15 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, RecordBatch, StringArray};
 use arrow::row::{RowConverter, SortField};
 use arrow::util::display::array_value_to_string;
+use datafusion::error::Result as DfResult;
 use futures::TryStreamExt;
 
-use super::{Finding, Severity};
+use super::state::damaged;
+use super::{Finding, Severity, SnapshotRange};
 use crate::error::{Error, ErrorKind, Result};
 use crate::memory::MemoryBudget;
 use crate::merge::canonical_keys;
+use crate::query::compared_values;
 use crate::read::{Held, ReadColumn, ReadContext, ReadOptions, SectionHandle, section};
 use crate::recon::entry_texts::EntryTexts;
 use crate::recon::history::History;
@@ -28,21 +31,26 @@ const RECORD_EXPIRY: &str = "record-level.expire-time";
 /// Bytes of a key that is remembered.
 const KEY_BYTES: usize = 48;
 
-/// Runs the detectors that read data files.
+/// Runs the detectors that read data files, of the snapshots of a range.
 ///
 /// Cost: the keys of the newest snapshot; of each COMPACT snapshot all rows of the buckets it touched, before and after.
 ///
 /// # Errors
 /// Storage that does not answer, memory refused. What is damaged is a finding of other detectors.
-pub async fn deep(history: &History, zone: &SessionZone, budget: &Arc<dyn MemoryBudget>) -> Result<Vec<Finding>> {
+pub async fn deep(
+    history: &History,
+    range: SnapshotRange,
+    zone: &SessionZone,
+    budget: &Arc<dyn MemoryBudget>,
+) -> Result<Vec<Finding>> {
     let mut found = Vec::new();
     if !history.pin.schema.is_primary_key_table() {
         return Ok(found);
     }
     let texts = history.texts(zone).await?;
     let rows = Rows { history, zone, budget };
-    if let Some(latest) = history.latest() {
-        told(rows.misplaced(latest, &texts).await, &mut found)?;
+    if let Some(latest) = history.latest().filter(|latest| range.contains(latest.id)) {
+        told(rows.misplaced(latest, &texts).await, ("D-13", latest), &mut found)?;
     }
     // level 0 of a first-row table is never read, so a compaction always brings rows
     if history.pin.options.merge_engine == MergeEngine::FirstRow {
@@ -52,22 +60,37 @@ pub async fn deep(history: &History, zone: &SessionZone, budget: &Arc<dyn Memory
     for snapshot in history.snapshots() {
         if let Some(previous) = before.replace(snapshot)
             && snapshot.commit_kind == CommitKind::Compact
+            && range.contains(snapshot.id)
             && previous.id.0.checked_add(1) == Some(snapshot.id.0)
         {
-            told(rows.changed_by(previous, snapshot, &texts).await, &mut found)?;
+            told(rows.changed_by(previous, snapshot, &texts).await, ("D-16", snapshot), &mut found)?;
         }
     }
     Ok(found)
 }
 
-/// What cannot be read is told by D-15.
-fn told(outcome: Result<Vec<Finding>>, found: &mut Vec<Finding>) -> Result<()> {
+/// What cannot be read was not checked, which is a finding of its own.
+fn told(outcome: Result<Vec<Finding>>, of: (&'static str, &Snapshot), found: &mut Vec<Finding>) -> Result<()> {
+    let (detector, snapshot) = of;
     match outcome {
         Ok(findings) => found.extend(findings),
         Err(error) if matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::Exhausted | ErrorKind::Internal) => {
             return Err(error);
         }
-        Err(_) => {}
+        Err(error) if matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::NotFound) => {
+            let what = format!("the rows of snapshot {}, so {detector} was not checked there", snapshot.id);
+            found.push(damaged(what, &error, Some(snapshot.id)));
+        }
+        Err(error) => found.push(
+            Finding::new(
+                detector,
+                Severity::Warning,
+                Confidence::Exact,
+                "this was not checked: what holds the rows cannot be read here",
+            )
+            .seen(error.to_string())
+            .at([snapshot.id]),
+        ),
     }
     Ok(())
 }
@@ -221,7 +244,9 @@ impl Rows<'_> {
         for (unit, part) in plan.sections() {
             let mut batches = section(&context, &SectionHandle::new(unit, part.clone()));
             while let Some(batch) = batches.try_next().await? {
-                for bytes in encoded(batch.columns().to_vec())? {
+                // entries of a map come in any order, and a compaction may write them in another one
+                let columns = batch.columns().iter().map(compared_values);
+                for bytes in encoded(columns.collect::<DfResult<_>>()?)? {
                     digest.add(&bytes);
                 }
             }

@@ -37,7 +37,7 @@ pub struct Material<'a> {
     pub(super) history: &'a History,
     pub(super) zone: &'a SessionZone,
     pub(super) texts: EntryTexts,
-    /// The line that is in force, ascending: of states with one number the snapshot, else the last.
+    /// The line that is in force, ascending; what tags hold of a past that was rolled back is not among them.
     pub(super) commits: Vec<Commit<'a>>,
 }
 
@@ -49,7 +49,7 @@ impl<'a> Material<'a> {
     pub async fn load(history: &'a History, zone: &'a SessionZone) -> Result<Self> {
         let texts = history.texts(zone).await?;
         let mut line: BTreeMap<i64, &Recorded> = BTreeMap::new();
-        for recorded in &history.commits {
+        for recorded in history.in_force() {
             line.insert(recorded.id().0, recorded);
         }
         let line: Vec<&Recorded> = line.into_values().collect();

@@ -108,9 +108,30 @@ impl Finding {
     }
 }
 
+/// Numbers of snapshots from one to another, both included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SnapshotRange {
+    /// The first.
+    pub first: i64,
+    /// The last.
+    pub last: i64,
+}
+
+impl SnapshotRange {
+    /// Whether a snapshot is one of them.
+    pub fn contains(self, id: SnapshotId) -> bool {
+        (self.first..=self.last).contains(&id.0)
+    }
+
+    /// Whether a finding is about one of them, or about none at all.
+    pub fn concerns(self, finding: &Finding) -> bool {
+        finding.snapshots.is_empty() || finding.snapshots.iter().any(|id| self.contains(*id))
+    }
+}
+
 /// Runs all detectors that need no data file to be read, in the order of their numbers.
 ///
-/// Cost: all metadata of all branches, tags and changelogs; a listing of every folder of the table.
+/// Cost: all metadata of the branch, of others where a commit was not published; a listing of each bucket that has files.
 ///
 /// # Errors
 /// Storage that does not answer. What is lost or damaged is a finding.

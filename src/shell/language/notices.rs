@@ -16,6 +16,9 @@ fn chinese(kind: &NoticeKind) -> String {
         NoticeKind::StaleHint { table, hinted, newest } => {
             format!("{table} 的 LATEST 提示文件指向快照 {hinted}，但该快照不存在；已改为列目录，读最新的快照 {newest}")
         }
+        NoticeKind::NewestUnreadable { table, torn, read, why } => {
+            format!("{table} 最新的快照 {torn} 读不出来（{why}）；这里说的是能读出的最新快照 {read} 的情况")
+        }
         NoticeKind::BranchByOption { branch } => format!("表选项 branch 指向分支 '{branch}'，读的是这个分支"),
         NoticeKind::TagOfThatNumber { table, id, held } => format!(
             "读的是快照 {id}；另有同名标签 '{id}'，持有快照 {held}：要读标签请写 VERSION AS OF '{id}' 或 {table}@tag:{id}"

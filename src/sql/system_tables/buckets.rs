@@ -35,7 +35,7 @@ pub(super) async fn rows(source: Source) -> Result<RecordBatch> {
     let files = all.iter().flat_map(|listed| listed.files.iter().map(|entry| (&listed.texts, entry)));
     let mut sums: BTreeMap<(String, PartitionValues, i32), Sums> = BTreeMap::new();
     for (texts, entry) in files {
-        let (shown, values) = (texts.partition(&entry.partition)?, texts.partition_key(&entry.partition)?);
+        let (shown, values) = (texts.partition_in_braces(&entry.partition)?, texts.partition_key(&entry.partition)?);
         let sum = sums.entry((shown, values, entry.bucket.0)).or_default();
         sum.records += entry.file.row_count;
         sum.bytes += entry.file.file_size;

@@ -4,9 +4,9 @@
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 
-use super::entries::Texts;
 use super::{Source, listed};
 use crate::error::Result;
+use crate::recon::entry_texts::EntryTexts;
 use crate::spec::{FileSource, ManifestEntry};
 use crate::sql::cells::{self, Cell, Kind};
 
@@ -25,10 +25,10 @@ pub(super) const LEADING: [(&str, Kind, bool); 10] = [
 ];
 
 /// The cells of those columns.
-pub(super) fn leading(texts: &Texts, entry: &ManifestEntry) -> Result<Vec<Cell>> {
+pub(super) fn leading(texts: &EntryTexts, entry: &ManifestEntry) -> Result<Vec<Cell>> {
     let file = &entry.file;
     Ok(vec![
-        Cell::text(texts.partition(&entry.partition)?),
+        Cell::text(texts.partition_in_braces(&entry.partition)?),
         Cell::Int(entry.bucket.0),
         Cell::text(texts.path(entry)?),
         Cell::text(format(&file.file_name)),
@@ -71,7 +71,7 @@ pub(super) async fn rows(source: Source) -> Result<RecordBatch> {
     cells::batch(&schema(), &rows)
 }
 
-fn row(texts: &Texts, entry: &ManifestEntry) -> Result<Vec<Cell>> {
+fn row(texts: &EntryTexts, entry: &ManifestEntry) -> Result<Vec<Cell>> {
     let file = &entry.file;
     let [nulls, min, max] = texts.stats(entry)?;
     let mut row = leading(texts, entry)?;

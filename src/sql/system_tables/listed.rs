@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Source;
-use super::entries::Texts;
+use super::entries::texts_of;
 use crate::error::Result;
 use crate::notice::{HiddenRows, NoticeKind};
+use crate::recon::entry_texts::EntryTexts;
 use crate::scan::{BranchFiles, files_of_branches, why_unseen};
 use crate::spec::ManifestEntry;
 
@@ -14,7 +15,7 @@ use crate::spec::ManifestEntry;
 pub(super) struct Listed {
     /// The source with the branch's pin.
     pub(super) source: Source,
-    pub(super) texts: Texts,
+    pub(super) texts: EntryTexts,
     pub(super) files: Vec<Arc<ManifestEntry>>,
 }
 
@@ -23,7 +24,7 @@ pub(super) async fn live(source: &Source) -> Result<Vec<Listed>> {
     let mut all = Vec::new();
     for BranchFiles { pin, files } in files_of_branches(source.pin()?, &source.env.scan).await? {
         let source = Source { pin: Some(pin), ..source.clone() };
-        let texts = Texts::of(&source, &files).await?;
+        let texts = texts_of(&source, &files).await?;
         all.push(Listed { source, texts, files });
     }
     Ok(all)

@@ -4,7 +4,7 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 
 use super::Source;
-use super::entries::Texts;
+use super::entries::texts_of;
 use crate::error::Result;
 use crate::scan::manifests;
 use crate::spec::BinaryRow;
@@ -26,9 +26,9 @@ pub(super) fn schema() -> SchemaRef {
 
 pub(super) async fn rows(source: Source) -> Result<RecordBatch> {
     let manifests = manifests(source.pin()?, &source.env.scan).await?;
-    let texts = Texts::of(&source, &[]).await?;
+    let texts = texts_of(&source, &[]).await?;
     let bound = |row: &BinaryRow| -> Result<Cell> {
-        Ok(if row.is_empty() { Cell::text("{}") } else { Cell::text(texts.partition(row)?) })
+        Ok(if row.is_empty() { Cell::text("{}") } else { Cell::text(texts.partition_in_braces(row)?) })
     };
     let mut rows = Vec::with_capacity(manifests.len());
     for meta in &manifests {

@@ -101,9 +101,22 @@ impl Source {
         }
     }
 
-    /// The table as it is now: its newest snapshot, columns and options.
+    /// The table as it is now: its newest snapshot, columns and options. Where the file of that snapshot is torn the
+    /// newest that can be read, which is told: what is wrong with a table has to be shown of a damaged one too.
     pub(crate) async fn newest(&self) -> Result<Arc<Pin>> {
-        Pin::resolve_in(&self.table, PinRequest::Latest, &BTreeMap::new(), &self.zone).await
+        let resolved = |request| async { Pin::resolve_in(&self.table, request, &BTreeMap::new(), &self.zone).await };
+        let error = match resolved(PinRequest::Latest).await {
+            Err(error) if error.kind() == ErrorKind::Corrupt => error,
+            outcome => return outcome,
+        };
+        let all = self.table.snapshots_one_by_one().await?;
+        let torn = all.last().filter(|(_, read)| read.is_err()).map(|(id, _)| *id);
+        let readable = all.iter().rev().find_map(|(id, read)| read.is_ok().then_some(*id));
+        let (Some(torn), Some(read)) = (torn, readable) else { return Err(error) };
+        let pin = resolved(PinRequest::SnapshotId(read.0)).await?;
+        let (table, why) = (self.table.name(), error.message().to_string());
+        self.notice(NoticeKind::NewestUnreadable { table, torn: torn.0, read: read.0, why });
+        Ok(pin)
     }
 
     /// An error about what the table holds names it, and the snapshot that is read.

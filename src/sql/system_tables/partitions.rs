@@ -68,7 +68,7 @@ async fn add(sums: &mut BTreeMap<(String, PartitionValues), Sum>, listed: &Liste
         vectors.insert(range.data_file_name.clone(), range.cardinality);
     }
     for entry in &listed.files {
-        let key = (texts.partition_spec(&entry.partition)?, texts.partition_key(&entry.partition)?);
+        let key = (texts.partition(&entry.partition)?, texts.partition_key(&entry.partition)?);
         let sum = sums.entry(key).or_insert_with(|| Sum {
             partition: entry.partition.clone(),
             records: 0,

@@ -6,7 +6,7 @@ use arrow::array::{ArrayRef, Int32Builder, Int64Builder, ListBuilder, RecordBatc
 use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
 
 use super::Source;
-use super::entries::Texts;
+use super::entries::texts_of;
 use crate::error::{Error, Result};
 use crate::scan::index_files;
 
@@ -39,7 +39,7 @@ pub(super) fn schema() -> SchemaRef {
 pub(super) async fn rows(source: Source) -> Result<RecordBatch> {
     let pin = source.pin()?;
     let files = index_files(pin, &source.env.scan).await?;
-    let texts = Texts::of(&source, &[]).await?;
+    let texts = texts_of(&source, &[]).await?;
     let (mut partition, mut kind, mut name) = (StringBuilder::new(), StringBuilder::new(), StringBuilder::new());
     let (mut bucket, mut field_id) = (Int32Builder::new(), Int32Builder::new());
     let (mut size, mut count) = (Int64Builder::new(), Int64Builder::new());
@@ -48,7 +48,7 @@ pub(super) async fn rows(source: Source) -> Result<RecordBatch> {
     let mut ranges = ListBuilder::new(StructBuilder::from_fields(range_fields(), files.len()));
     let odd = || Error::internal("columns of dv_ranges are out of order");
     for file in files.iter() {
-        partition.append_value(texts.partition(&file.partition)?);
+        partition.append_value(texts.partition_in_braces(&file.partition)?);
         bucket.append_value(file.bucket.0);
         kind.append_value(&file.index_type);
         name.append_value(&file.file_name);

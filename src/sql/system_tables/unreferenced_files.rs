@@ -7,6 +7,7 @@ use super::Source;
 use crate::error::Result;
 use crate::notice::NoticeKind;
 use crate::recon::history::History;
+use crate::recon::readable::readable;
 use crate::recon::unreferenced::unreferenced;
 use crate::sql::cells::{self, Cell, Kind};
 use crate::storage::env::now_millis;
@@ -21,6 +22,7 @@ pub(super) fn schema() -> SchemaRef {
         ("modified_time", Kind::Time, true),
         ("age_ms", Kind::Long, true),
         ("commit_user", Kind::Text, false),
+        ("readable", Kind::Bool, false),
     ])
 }
 
@@ -30,11 +32,13 @@ pub(super) async fn rows(source: Source) -> Result<RecordBatch> {
     if !found.unread.is_empty() {
         source.notice(NoticeKind::PartsUnread { table: source.table.name(), parts: found.unread });
     }
+    let marks = readable(source.table.storage(), &found.files).await?;
     let now = now_millis();
     let rows: Vec<Vec<Cell>> = found
         .files
         .into_iter()
-        .map(|stray| {
+        .zip(marks)
+        .map(|(stray, readable)| {
             let modified = stray.file.modified_millis;
             vec![
                 Cell::text(stray.file.location.to_string()),
@@ -45,6 +49,7 @@ pub(super) async fn rows(source: Source) -> Result<RecordBatch> {
                 Cell::Time(source.wall_clock(modified)),
                 Cell::Long(now.saturating_sub(modified)),
                 Cell::opt_text(stray.user),
+                readable.map_or(Cell::Null, Cell::Bool),
             ]
         })
         .collect();

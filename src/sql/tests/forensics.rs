@@ -78,6 +78,14 @@ async fn lookups_anomalies_conflicts_and_stray_files_are_functions() {
         rows(&session, stray).await,
         ["data,failed attempt,1", "manifest list,failed attempt,2", "manifest,failed attempt,1"]
     );
+    let readable = "SELECT DISTINCT readable FROM t$unreferenced_files";
+    assert_eq!(rows(&session, readable).await, ["true"]);
+    let data = "SELECT file_path FROM t$unreferenced_files WHERE kind = 'data'";
+    let path = rows(&session, data).await.remove(0);
+    let path = path.strip_prefix("file://").or(path.strip_prefix("file:")).unwrap_or(&path).to_string();
+    let bytes = std::fs::read(&path).unwrap();
+    std::fs::write(&path, &bytes[..bytes.len() - 5]).unwrap();
+    assert_eq!(rows(&session, &data.replace("file_path", "readable")).await, ["false"]);
     for (sql, code) in [
         ("SELECT * FROM paimon_lookup_commit('t', 'cdc')", "BadArgument"),
         ("SELECT * FROM paimon_lookup_commit('t', user => 'cdc', identifier => 'x')", "BadArgument"),
@@ -167,4 +175,70 @@ async fn tables_are_aligned_by_watermark_and_by_checkpoint() {
     ] {
         assert_eq!(super::code(&session, &format!("PIN TABLES orders, t {align}")).await, code, "{align}");
     }
+}
+
+#[tokio::test]
+async fn a_table_whose_newest_snapshot_is_torn_is_told_of_as_far_as_it_can_be() {
+    let (dir, table) = three_snapshots();
+    std::fs::write(table.root().join("snapshot/snapshot-3"), "{").unwrap();
+    let session = session_of(&dir).await;
+    // rows of an older state are no answer to a query of the newest
+    assert!(ask(&session, "SELECT count(*) FROM t").await.is_err());
+    let sql = "SELECT detector, snapshots FROM paimon_anomalies('t')";
+    let result = session.run_one(sql).await.unwrap();
+    let told: Vec<String> = result.notices.iter().map(ToString::to_string).collect();
+    assert!(told.iter().any(|told| told.contains("snapshot 3, the newest of pay.t, cannot be read")), "{told:?}");
+    assert!(all(result).await.0.contains(&vec!["D-15".to_string(), "3".to_string()]));
+    assert_eq!(rows(&session, "SELECT max(last_snapshot) FROM t$commits").await, ["2"]);
+    let found = rows(&session, "SELECT status FROM paimon_lookup_commit('t', 'nobody', 1)").await;
+    assert_eq!(found, ["UNKNOWN"], "the torn one may be it");
+}
+
+#[tokio::test]
+async fn what_was_rolled_back_is_marked_in_the_tables_of_commits() {
+    let (dir, mut table) = three_snapshots();
+    table.tag("gone", 3).unwrap();
+    table.expire(3).unwrap();
+    std::fs::write(table.root().join("snapshot/LATEST"), "2").unwrap();
+    table.append(&[json!({"id": 5, "v": 50})]).unwrap();
+    let session = session_of(&dir).await;
+    let kept = "SELECT DISTINCT kept_as FROM t$commits WHERE first_snapshot = 3 ORDER BY 1";
+    assert_eq!(rows(&session, kept).await, ["snapshot", "tag gone (rolled back)"]);
+    let kept = "SELECT DISTINCT kept_as FROM t$commit_files WHERE snapshot_id = 3 ORDER BY 1";
+    assert_eq!(rows(&session, kept).await, ["snapshot", "tag gone (rolled back)"]);
+    assert!(rows(&session, "SELECT detector FROM paimon_anomalies('t')").await.is_empty());
+}
+
+#[tokio::test]
+async fn a_gate_over_several_tables_takes_the_oldest_states_where_they_do() {
+    let dir = tempfile::tempdir().unwrap();
+    let _table = payments(dir.path());
+    let spec = TableSpec::new(&[("id", "INT NOT NULL")]).primary_key(&["id"]).option("bucket", "1");
+    let mut orders = TableBuilder::create(dir.path(), "pay", "orders", &spec).unwrap();
+    for id in 1..=2 {
+        orders.append(&[json!({"id": id})]).unwrap();
+    }
+    let session = session_of(&dir).await;
+    let sql = "WAIT FOR TABLE t, orders UNTIL SNAPSHOT >= 1 AND QUERY (SELECT count(*) >= 1 FROM t JOIN orders USING (id)) \
+               TIMEOUT INTERVAL '1' SECOND PIN";
+    rows(&session, sql).await;
+    for table in ["t", "orders"] {
+        let pinned = format!("SELECT snapshot_id FROM {table}$snapshots WHERE pinned");
+        assert_eq!(rows(&session, &pinned).await, ["1"], "{table}");
+    }
+}
+
+#[tokio::test]
+async fn files_of_commits_that_a_tag_proves_to_be_rolled_back_are_told_as_such() {
+    let (dir, table) = three_snapshots();
+    table.tag("gone", 2).unwrap();
+    for id in [2, 3] {
+        table.expire(id).unwrap();
+    }
+    std::fs::write(table.root().join("snapshot/LATEST"), "1").unwrap();
+    let session = session_of(&dir).await;
+    let stray = "SELECT kind, class, count(*) FROM t$unreferenced_files GROUP BY 1, 2 ORDER BY 1";
+    // those of 3; the tag holds those of 2
+    let expected = ["data,rolled back,1", "manifest list,rolled back,2", "manifest,rolled back,1"];
+    assert_eq!(rows(&session, stray).await, expected);
 }

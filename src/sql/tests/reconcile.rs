@@ -197,7 +197,7 @@ async fn a_comparison_goes_on_only_where_the_same_is_read_again() {
         "mine",
         "(SELECT id, amount FROM t WHERE id < random() * 9)",
         "(SELECT id, amount FROM t LIMIT 2)",
-        "(SELECT t.id, amount FROM t JOIN mine USING (id))",
+        "(SELECT t.id, t.amount FROM t JOIN mine USING (id))",
     ] {
         assert_eq!(code_of(&session, &with(moving)).await, "StateNotKnown", "{moving}");
     }
