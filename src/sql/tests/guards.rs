@@ -3,6 +3,7 @@
 use super::*;
 
 const T: &str = "(VALUES (0, 1, 'x'), (1, 2, '5'), (2, 0, '7'), (NULL, 3, 'y')) t(k, j, s)";
+const A: &str = "(VALUES (0, 1, 'x'), (1, 2, '5'), (2, 0, '7'), (NULL, 3, 'y')) a(k, j, s)";
 
 #[tokio::test]
 async fn a_condition_guards_what_would_fail() {
@@ -59,12 +60,12 @@ async fn a_condition_guards_what_would_fail() {
             format!("SELECT k <> 0 AND 5 IN (10 / k), k <> 0 AND 10 / k IN (j, 5) FROM {T}"),
             vec!["NULL,NULL", "false,false", "false,false", "true,true"],
         ),
-        (format!("SELECT a.k, x FROM {T} a JOIN {u} ON a.k <> 0 AND x + 3 IN (10 / a.k, 40)"), vec!["2,2"]),
+        (format!("SELECT a.k, x FROM {A} JOIN {u} ON a.k <> 0 AND x + 3 IN (10 / a.k, 40)"), vec!["2,2"]),
         (
-            format!("SELECT a.k, x FROM {T} a LEFT JOIN {u} ON a.k > 1 AND 10 / a.k > x + 3"),
+            format!("SELECT a.k, x FROM {A} LEFT JOIN {u} ON a.k > 1 AND 10 / a.k > x + 3"),
             vec!["0,NULL", "1,NULL", "2,1", "NULL,NULL"],
         ),
-        (format!("SELECT a.k, x FROM {T} a JOIN {u} ON 10 / a.k > x + 3 AND a.k > 1"), vec!["2,1"]),
+        (format!("SELECT a.k, x FROM {A} JOIN {u} ON 10 / a.k > x + 3 AND a.k > 1"), vec!["2,1"]),
     ] {
         assert_eq!(rows(&session, &sql).await, right, "{sql}");
     }
