@@ -14,6 +14,7 @@
 //! | `distinct` | where the right side of `IS DISTINCT FROM` ends |
 //! | `operands`, `decimals`, `timestamps` | operands that would lose digits when they are brought to one type |
 //! | `text_numbers` | a text column beside a number |
+//! | `digits` | how many digits of a second columns of a result declare |
 //! | `times` | TIME(3), and TIMESTAMP literals that nanoseconds do not hold |
 //! | `checked`, `guards` | arithmetic that leaves its type is an error; but not where another condition rules it out |
 //! | `zeros` | -0.0 and 0.0 in orders |
@@ -49,6 +50,7 @@ mod decimals;
 mod deep_stack;
 mod depth;
 mod dialect;
+mod digits;
 mod distinct;
 mod doubles;
 mod escapes;
