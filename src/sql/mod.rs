@@ -17,7 +17,7 @@
 //! | `digits` | how many digits of a second columns of a result declare |
 //! | `times` | TIME(3), and TIMESTAMP literals that nanoseconds do not hold |
 //! | `checked`, `guards` | arithmetic that leaves its type is an error; but not where another condition rules it out |
-//! | `zeros` | -0.0 and 0.0 in orders |
+//! | `zeros`, `nans` | one zero and one NaN |
 //! | `zoned` | TIMESTAMP WITH LOCAL TIME ZONE on the session's clock |
 //! | `in_lists`, `using` | NULL in `IN (…)`; the column of `JOIN … USING` |
 //! | `aggregates/` | `sum`, `avg`, `min` and `max` of our sessions |
@@ -66,6 +66,7 @@ mod map_order;
 mod marks;
 mod memory;
 mod names;
+mod nans;
 mod null_keys;
 mod operands;
 mod parameters;
