@@ -17,13 +17,15 @@
 //! | `digits` | how many digits of a second columns of a result declare |
 //! | `times` | TIME(3), and TIMESTAMP literals that nanoseconds do not hold |
 //! | `checked`, `guards` | arithmetic that leaves its type is an error; but not where another condition rules it out |
+//! | `reworded`, `frames` | forms that DataFusion fails on; RANGE frames at the end of a type |
 //! | `zeros`, `nans` | one zero and one NaN |
 //! | `zoned` | TIMESTAMP WITH LOCAL TIME ZONE on the session's clock |
 //! | `in_lists`, `using` | NULL in `IN (…)`; the column of `JOIN … USING` |
+//! | `natural` | what NATURAL joins have in common |
 //! | `aggregates/` | `sum`, `avg`, `min` and `max` of our sessions |
 //! | `subqueries`, `marks` | subqueries by three values; `EXISTS` and `IN` outside of a WHERE |
 //! | `grouping` | what ROLLUP, CUBE and GROUPING SETS group by |
-//! | `same_names` | columns of one name in one list |
+//! | `same_names`, `stars` | columns of one name in one list, `*` among them |
 //! | `row_values`, `map_keys` | rows compared column by column; `m[1]` by the type of the map's keys |
 //! | `map_order` | where the order of a map's entries decides |
 //! | `settings` | what a session remembers |
@@ -54,6 +56,7 @@ mod digits;
 mod distinct;
 mod doubles;
 mod escapes;
+mod frames;
 mod from_first;
 mod functions;
 mod grouping;
@@ -67,6 +70,7 @@ mod marks;
 mod memory;
 mod names;
 mod nans;
+mod natural;
 mod null_keys;
 mod operands;
 mod parameters;
@@ -85,6 +89,7 @@ mod selector;
 mod session;
 mod settings;
 mod spellings;
+mod stars;
 mod statement;
 mod statements;
 mod subqueries;
