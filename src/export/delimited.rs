@@ -9,7 +9,7 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 
 use super::Renderer;
-use super::value::{ISO, text};
+use super::value::{ISO, Times, text};
 
 /// How a value keeps what would end it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,6 +98,7 @@ impl Separated {
 pub struct Delimited {
     schema: SchemaRef,
     separated: Separated,
+    digits: Vec<Option<u8>>,
     line: String,
     cell: String,
 }
@@ -105,7 +106,13 @@ pub struct Delimited {
 impl Delimited {
     /// Lines of a schema's rows.
     pub fn new(schema: &SchemaRef, separated: Separated) -> Self {
-        Self { schema: schema.clone(), separated, line: String::new(), cell: String::new() }
+        Self { schema: schema.clone(), separated, digits: Vec::new(), line: String::new(), cell: String::new() }
+    }
+
+    /// With the digits of a second that columns declare.
+    #[must_use]
+    pub fn with_digits(self, digits: Vec<Option<u8>>) -> Self {
+        Self { digits, ..self }
     }
 }
 
@@ -130,7 +137,8 @@ impl Renderer for Delimited {
                     self.line.push(self.separated.separator);
                 }
                 self.cell.clear();
-                let present = text(column.as_ref(), row, ISO, &mut self.cell)?;
+                let times = Times { digits: self.digits.get(i).copied().flatten(), ..ISO };
+                let present = text(column.as_ref(), row, times, &mut self.cell)?;
                 self.separated.push(present.then_some(self.cell.as_str()), &mut self.line);
             }
             self.line.push(self.separated.line_end);

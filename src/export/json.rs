@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 
-use super::value::{json, string};
+use super::value::{json_with_digits, string};
 use super::{Decimals, Renderer};
 
 /// Rows as objects.
@@ -18,17 +18,24 @@ pub struct Json {
     rows: u64,
     text: String,
     decimals: Decimals,
+    digits: Vec<Option<u8>>,
 }
 
 impl Json {
     /// One array.
     pub fn array(schema: &SchemaRef, decimals: Decimals) -> Self {
-        Self { keys: keys(schema), lines: false, rows: 0, text: String::new(), decimals }
+        Self { keys: keys(schema), lines: false, rows: 0, text: String::new(), decimals, digits: Vec::new() }
     }
 
     /// One object a line.
     pub fn lines(schema: &SchemaRef, decimals: Decimals) -> Self {
         Self { lines: true, ..Self::array(schema, decimals) }
+    }
+
+    /// With the digits of a second that columns declare.
+    #[must_use]
+    pub fn with_digits(self, digits: Vec<Option<u8>>) -> Self {
+        Self { digits, ..self }
     }
 }
 
@@ -70,7 +77,8 @@ impl Renderer for Json {
                     self.text.push(',');
                 }
                 self.text.push_str(key);
-                json(column.as_ref(), row, self.decimals, &mut self.text)?;
+                let digits = self.digits.get(i).copied().flatten();
+                json_with_digits(column.as_ref(), row, self.decimals, digits, &mut self.text)?;
             }
             self.text.push('}');
             if self.lines {

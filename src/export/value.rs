@@ -26,10 +26,12 @@ pub struct Times {
     pub between: char,
     /// Zone for instants; None: UTC, written `Z`.
     pub zone: Option<Tz>,
+    /// Digits of a second, as a column declares them; None: those of its unit. A time that has more is written with all.
+    pub digits: Option<u8>,
 }
 
 /// Times of data formats.
-pub const ISO: Times = Times { between: 'T', zone: None };
+pub const ISO: Times = Times { between: 'T', zone: None, digits: None };
 
 /// Appends the text of a cell; false when it is NULL.
 pub fn text(array: &dyn Array, row: usize, times: Times, out: &mut String) -> io::Result<bool> {
@@ -52,6 +54,25 @@ pub fn text(array: &dyn Array, row: usize, times: Times, out: &mut String) -> io
         _ => {}
     }
     Ok(true)
+}
+
+/// Appends a cell of a column that declares how many digits of a second it has as JSON.
+pub fn json_with_digits(
+    array: &dyn Array,
+    row: usize,
+    decimals: Decimals,
+    digits: Option<u8>,
+    out: &mut String,
+) -> io::Result<()> {
+    if digits.is_none() || is_null(array, row) {
+        return json(array, row, decimals, out);
+    }
+    let mut text = String::new();
+    if !(array.data_type().is_temporal() && scalar(array, row, Times { digits, ..ISO }, &mut text)?) {
+        return json(array, row, decimals, out);
+    }
+    string(&text, out);
+    Ok(())
 }
 
 /// Appends a cell as JSON.
@@ -261,17 +282,32 @@ fn scalar(array: &dyn Array, row: usize, times: Times, out: &mut String) -> io::
         DataType::Date32 => date(i64::from(array.as_primitive::<Date32Type>().value(row)), out),
         DataType::Date64 => date(array.as_primitive::<Date64Type>().value(row).div_euclid(86_400_000), out),
         DataType::Time32(TimeUnit::Second) => {
-            time_of_day(i64::from(array.as_primitive::<Time32SecondType>().value(row)), TimeUnit::Second, out);
+            time_of_day(
+                i64::from(array.as_primitive::<Time32SecondType>().value(row)),
+                TimeUnit::Second,
+                times.digits,
+                out,
+            );
         }
         DataType::Time32(_) => {
             let millis = i64::from(array.as_primitive::<Time32MillisecondType>().value(row));
-            time_of_day(millis, TimeUnit::Millisecond, out);
+            time_of_day(millis, TimeUnit::Millisecond, times.digits, out);
         }
         DataType::Time64(TimeUnit::Microsecond) => {
-            time_of_day(array.as_primitive::<Time64MicrosecondType>().value(row), TimeUnit::Microsecond, out);
+            time_of_day(
+                array.as_primitive::<Time64MicrosecondType>().value(row),
+                TimeUnit::Microsecond,
+                times.digits,
+                out,
+            );
         }
         DataType::Time64(_) => {
-            time_of_day(array.as_primitive::<Time64NanosecondType>().value(row), TimeUnit::Nanosecond, out);
+            time_of_day(
+                array.as_primitive::<Time64NanosecondType>().value(row),
+                TimeUnit::Nanosecond,
+                times.digits,
+                out,
+            );
         }
         DataType::Timestamp(unit, zone) => {
             let value = match unit {
@@ -313,16 +349,22 @@ fn unit_of(unit: TimeUnit) -> (i64, usize) {
     }
 }
 
-fn time_of_day(value: i64, unit: TimeUnit, out: &mut String) {
+fn time_of_day(value: i64, unit: TimeUnit, declared: Option<u8>, out: &mut String) {
     let (per_second, digits) = unit_of(unit);
     let seconds = value.div_euclid(per_second);
     let _ = write!(out, "{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
-    fraction(value.rem_euclid(per_second), digits, out);
+    fraction(value.rem_euclid(per_second), digits, declared, out);
 }
 
-fn fraction(value: i64, digits: usize, out: &mut String) {
-    if digits > 0 {
-        let _ = write!(out, ".{value:0digits$}");
+fn fraction(value: i64, digits: usize, declared: Option<u8>, out: &mut String) {
+    let shown = declared.map_or(digits, usize::from).min(digits);
+    let text = if digits > 0 { format!("{value:0digits$}") } else { String::new() };
+    let text = match text.split_at_checked(shown) {
+        Some((shown, rest)) if rest.bytes().all(|digit| digit == b'0') => shown,
+        _ => &text,
+    };
+    if !text.is_empty() {
+        let _ = write!(out, ".{text}");
     }
 }
 
@@ -334,7 +376,7 @@ fn timestamp(value: i64, unit: TimeUnit, instant: bool, times: Times, out: &mut 
     };
     let mut write_local = |local: NaiveDateTime| {
         let _ = write!(out, "{}{}{}", local.date(), times.between, local.time().format("%H:%M:%S"));
-        fraction(value.rem_euclid(per_second), digits, out);
+        fraction(value.rem_euclid(per_second), digits, times.digits, out);
     };
     match (instant, times.zone) {
         (false, _) => write_local(at.naive_utc()),
@@ -479,7 +521,7 @@ mod tests {
         for (seconds, zone) in [(last, "+08:00"), (-last, "-08:00"), (i64::MAX, "+08:00"), (i64::MIN, "+08:00")] {
             let array = arrow::array::TimestampSecondArray::from(vec![seconds]).with_timezone("UTC");
             let mut shown = String::new();
-            let times = Times { between: ' ', zone: Some(zone.parse().unwrap()) };
+            let times = Times { between: ' ', zone: Some(zone.parse().unwrap()), digits: None };
             assert!(text(&array, 0, times, &mut shown).unwrap());
             assert!(!shown.is_empty(), "{seconds} {zone}");
         }
@@ -489,8 +531,31 @@ mod tests {
     fn instants_in_tables_are_in_the_session_zone() {
         let array = TimestampMillisecondArray::from(vec![1_776_304_803_118]).with_timezone("UTC");
         let mut text_of = String::new();
-        let times = Times { between: ' ', zone: Some("+08:00".parse().unwrap()) };
+        let times = Times { between: ' ', zone: Some("+08:00".parse().unwrap()), digits: None };
         assert!(text(&array, 0, times, &mut text_of).unwrap());
         assert_eq!(text_of, "2026-04-16 10:00:03.118+08:00");
+    }
+
+    #[test]
+    fn a_column_may_declare_fewer_digits_than_its_unit_has() {
+        let times = TimestampMillisecondArray::from(vec![1_000, 1_500, 1_118]);
+        let shown = |row, digits| {
+            let mut out = String::new();
+            text(&times, row, Times { digits, ..ISO }, &mut out).unwrap();
+            let mut json = String::new();
+            json_with_digits(&times, row, Decimals::String, digits, &mut json).unwrap();
+            assert_eq!(json, format!("\"{out}\""));
+            out.split_off("1970-01-01T00:00:0".len())
+        };
+        assert_eq!(
+            [shown(0, None), shown(0, Some(0)), shown(0, Some(1)), shown(0, Some(3))],
+            ["1.000", "1", "1.0", "1.000"]
+        );
+        // no digit that is there is left out
+        assert_eq!([shown(1, Some(0)), shown(1, Some(1)), shown(2, Some(2))], ["1.500", "1.5", "1.118"]);
+        let clock = arrow::array::Time32MillisecondArray::from(vec![3_600_000]);
+        let mut out = String::new();
+        text(&clock, 0, Times { digits: Some(0), ..ISO }, &mut out).unwrap();
+        assert_eq!(out, "01:00:00");
     }
 }

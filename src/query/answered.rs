@@ -25,6 +25,7 @@ use super::by_name::{Rule, guarded};
 use super::constants::{NoConstants, counts_distinct};
 use super::floats::{NoFloatBounds, NoFloatPruning};
 use super::nodes::MetadataExec;
+use super::one_nan::{OneNanComputed, OneNanRead};
 use super::work::scans;
 
 /// The rule's name.
@@ -35,14 +36,15 @@ const NAME: &str = "lakepin_answered_from_metadata";
 struct AnsweredFromMetadata;
 
 /// The physical optimizer rules of a session that reads our tables: the one that answers from metadata and those that
-/// forget constants and bounds around them, and guards around those of DataFusion that take a column for another of its name, each in its place. None: they are
-/// there.
+/// forget constants and bounds around them, guards around those of DataFusion that take a column for another of its name,
+/// and the one that makes one NaN of all, each in its place. None: they are there.
 pub fn with_answers(rules: &[Rule]) -> Option<Vec<Rule>> {
     if rules.iter().any(|rule| rule.name() == NAME) {
         return None;
     }
-    let first: [Rule; 3] = [Arc::new(NoFloatBounds), Arc::new(AnsweredFromMetadata), Arc::new(NoConstants)];
-    let last: [Rule; 1] = [Arc::new(NoFloatPruning)];
+    let first: [Rule; 4] =
+        [Arc::new(NoFloatBounds), Arc::new(AnsweredFromMetadata), Arc::new(NoConstants), Arc::new(OneNanRead)];
+    let last: [Rule; 2] = [Arc::new(NoFloatPruning), Arc::new(OneNanComputed)];
     Some(first.into_iter().chain(rules.iter().map(guarded)).chain(last).collect())
 }
 

@@ -34,6 +34,7 @@ use super::layout::Layout;
 use super::nodes::merge_source::FileRef;
 use super::nodes::read_exec::Item;
 use super::nodes::{Deferred, DeferredExec, MergeSource, MetadataExec, NoConstantsExec, ReadExec, Recipe, ScanSummary};
+use super::one_nan;
 use super::perhaps;
 use super::unused_store::{UNUSED, refusing_store, unused_store};
 use super::view::LakeView;
@@ -316,7 +317,8 @@ impl PhysicalExtensionCodec for LakeCodec {
     /// The functions of comparisons, of arithmetic and of subqueries; any other one is known by its name.
     fn try_encode_udf(&self, function: &ScalarUDF, bytes: &mut Vec<u8>) -> DfResult<()> {
         let stateless = || {
-            (arithmetic::is_checked(function) || perhaps::is_ours(function) || finer::is_ours(function)).then(Vec::new)
+            let known = [arithmetic::is_checked, perhaps::is_ours, finer::is_ours, one_nan::is_ours];
+            known.iter().any(|is_ours| is_ours(function)).then(Vec::new)
         };
         if let Some(state) = comparison::state_of(function).or_else(stateless) {
             bytes.extend(serde_json::to_vec(&state).map_err(|e| DataFusionError::External(Box::new(e)))?);
@@ -329,6 +331,7 @@ impl PhysicalExtensionCodec for LakeCodec {
             .map_err(|e| Error::corrupt(format!("the plan does not say what {name} is")).with_source(e))?;
         let function = comparison::of_state(name, state).or_else(|| arithmetic::of_name(name));
         let function = function.or_else(|| perhaps::of_name(name)).or_else(|| finer::of_name(name));
+        let function = function.or_else(|| one_nan::of_name(name));
         Ok(Arc::new(function.ok_or_else(|| Error::corrupt(format!("the plan calls {name}, which is not known")))?))
     }
 }

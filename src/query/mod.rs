@@ -15,6 +15,7 @@
 //! | `comparison` | functions that such a comparison calls |
 //! | `arithmetic` | `+`, `-`, `*` that fail where the result is beyond its type |
 //! | `answered` | aggregates that metadata answers, with the pin they were computed on |
+//! | `one_nan` | one NaN, whatever its sign |
 //! | `by_name` | rules that take a column for another of its name, guarded |
 //! | `layout` | sections to plan nodes |
 //! | `mapping` | which Parquet files DataFusion's own source may read |
@@ -42,6 +43,7 @@ mod floats;
 mod layout;
 mod mapping;
 pub mod nodes;
+pub(crate) mod one_nan;
 mod open_table;
 pub(crate) mod perhaps;
 pub mod report;

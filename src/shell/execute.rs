@@ -51,6 +51,8 @@ pub struct Answer {
     pub rules: Vec<Rule>,
     /// Plan with its metrics.
     pub plan: Option<Arc<dyn ExecutionPlan>>,
+    /// Digits of a second that columns declare.
+    pub digits: Vec<Option<u8>>,
     /// Requests to the store before the statement began.
     pub requests: Option<RequestCounts>,
     /// Which of many, when it is watched.
@@ -59,8 +61,23 @@ pub struct Answer {
 
 impl From<StatementResult> for Answer {
     fn from(result: StatementResult) -> Self {
-        let StatementResult { kind, schema, stream, pins, readings, notices, timing, scanned, rules, plan } = result;
-        Self { kind, schema, stream, pins, readings, notices, timing, scanned, rules, plan, requests: None, turn: None }
+        let StatementResult { kind, schema, stream, pins, readings, notices, timing, scanned, rules, plan, digits } =
+            result;
+        Self {
+            kind,
+            schema,
+            stream,
+            pins,
+            readings,
+            notices,
+            timing,
+            scanned,
+            rules,
+            plan,
+            digits,
+            requests: None,
+            turn: None,
+        }
     }
 }
 
@@ -79,6 +96,7 @@ impl Answer {
             scanned: None,
             rules: Vec::new(),
             plan: None,
+            digits: Vec::new(),
             requests: None,
             turn: None,
         })

@@ -133,12 +133,13 @@ impl Shell {
             cell_width: self.settings.cell_width.unwrap_or(CELL_WIDTH),
             decimals: self.settings.decimals,
             words: Vec::new(),
+            digits: Vec::new(),
         }
     }
 
     /// Times as tables show them.
     pub fn times(&self) -> Times {
-        Times { between: ' ', zone: self.style().zone }
+        Times { between: ' ', zone: self.style().zone, digits: None }
     }
 
     /// Opens another warehouse in place of this one.

@@ -211,7 +211,8 @@ impl Shell {
             None => size.map_or(0, |_| CELL_WIDTH),
         };
         let words = if show.commits { commit_words(self.settings.language) } else { Vec::new() };
-        let style = Style { color: self.style().color && !to_file, cell_width, words, ..self.style() };
+        let digits = answer.digits.clone();
+        let style = Style { color: self.style().color && !to_file, cell_width, words, digits, ..self.style() };
         let mut render = renderer(format, &answer.schema, &style, limits);
         let mut spool = cap.map(|cap| Spool::new(&answer, rows_before_gap(cap) as u64));
         let mut closing = Closing::of(&answer, self.settings.timing && show.footer);

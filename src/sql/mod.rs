@@ -14,15 +14,18 @@
 //! | `distinct` | where the right side of `IS DISTINCT FROM` ends |
 //! | `operands`, `decimals`, `timestamps` | operands that would lose digits when they are brought to one type |
 //! | `text_numbers` | a text column beside a number |
+//! | `digits` | how many digits of a second columns of a result declare |
 //! | `times` | TIME(3), and TIMESTAMP literals that nanoseconds do not hold |
 //! | `checked`, `guards` | arithmetic that leaves its type is an error; but not where another condition rules it out |
-//! | `zeros` | -0.0 and 0.0 in orders |
+//! | `reworded`, `frames` | forms that DataFusion fails on; RANGE frames at the end of a type |
+//! | `zeros`, `nans` | one zero and one NaN |
 //! | `zoned` | TIMESTAMP WITH LOCAL TIME ZONE on the session's clock |
 //! | `in_lists`, `using` | NULL in `IN (…)`; the column of `JOIN … USING` |
+//! | `natural` | what NATURAL joins have in common |
 //! | `aggregates/` | `sum`, `avg`, `min` and `max` of our sessions |
 //! | `subqueries`, `marks` | subqueries by three values; `EXISTS` and `IN` outside of a WHERE |
 //! | `grouping` | what ROLLUP, CUBE and GROUPING SETS group by |
-//! | `same_names` | columns of one name in one list |
+//! | `same_names`, `stars` | columns of one name in one list, `*` among them |
 //! | `row_values`, `map_keys` | rows compared column by column; `m[1]` by the type of the map's keys |
 //! | `map_order` | where the order of a map's entries decides |
 //! | `settings` | what a session remembers |
@@ -49,9 +52,11 @@ mod decimals;
 mod deep_stack;
 mod depth;
 mod dialect;
+mod digits;
 mod distinct;
 mod doubles;
 mod escapes;
+mod frames;
 mod from_first;
 mod functions;
 mod grouping;
@@ -64,6 +69,8 @@ mod map_order;
 mod marks;
 mod memory;
 mod names;
+mod nans;
+mod natural;
 mod null_keys;
 mod operands;
 mod parameters;
@@ -82,6 +89,7 @@ mod selector;
 mod session;
 mod settings;
 mod spellings;
+mod stars;
 mod statement;
 mod statements;
 mod subqueries;

@@ -24,6 +24,7 @@ use datafusion::common::{Column, DFSchema, ScalarValue};
 use datafusion::error::Result as DfResult;
 use datafusion::logical_expr::expr::{Between, BinaryExpr, Case, InList, InSubquery, ScalarFunction, SetComparison};
 use datafusion::logical_expr::expr_rewriter::{NamePreserver, coerce_plan_expr_for_schema};
+use datafusion::logical_expr::type_coercion::binary::type_union_resolution;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
     Cast, Expr, ExprSchemable, LogicalPlan, Operator, Projection, Subquery, Union, cast, lit,
@@ -113,11 +114,15 @@ fn lossless(expr: Expr, schema: &DFSchema) -> DfResult<Transformed<Expr>> {
                 changed |= together(std::iter::once(tested.as_mut()).chain(values).collect(), true, schema);
             }
             let results = case.when_then_expr.iter_mut().map(|(_, then)| then.as_mut());
-            changed | together(results.chain(case.else_expr.iter_mut().map(AsMut::as_mut)).collect(), false, schema)
+            changed |= together(results.chain(case.else_expr.iter_mut().map(AsMut::as_mut)).collect(), false, schema);
+            let results = case.when_then_expr.iter_mut().map(|(_, then)| then.as_mut());
+            changed | of_one_number(results.chain(case.else_expr.iter_mut().map(AsMut::as_mut)).collect(), schema)
         }
         Expr::ScalarFunction(function) => {
             let of_one_type = OF_ONE_TYPE.contains(&function.name());
-            to_key_type(function, schema) | (of_one_type && together(function.args.iter_mut().collect(), false, schema))
+            to_key_type(function, schema)
+                | (of_one_type && together(function.args.iter_mut().collect(), false, schema))
+                | (of_one_type && of_one_number(function.args.iter_mut().collect(), schema))
         }
         Expr::InSubquery(InSubquery { expr, subquery, .. })
         | Expr::SetComparison(SetComparison { expr, subquery, .. }) => beside_rows(expr, subquery, schema)?,
@@ -292,6 +297,26 @@ fn together(operands: Vec<&mut Expr>, compared: bool, schema: &DFSchema) -> bool
         };
         *operand = nearest(&given).unwrap_or_else(|| cast(given, wanted));
         changed = true;
+    }
+    changed
+}
+
+/// Brings numbers that are given side by side to the type they will have; whether one was changed. Before they have it, what
+/// is given is taken for the first of them: a double that is compared then, for a whole number.
+fn of_one_number(operands: Vec<&mut Expr>, schema: &DFSchema) -> bool {
+    let types: Option<Vec<DataType>> = operands.iter().map(|operand| operand.get_type(schema).ok()).collect();
+    let known = |types: &[DataType]| types.iter().filter(|found| !found.is_null()).cloned().collect::<Vec<_>>();
+    let Some(known) = types.as_deref().map(known) else { return false };
+    let Some(wanted) = type_union_resolution(&known).filter(DataType::is_numeric) else { return false };
+    if !known.iter().all(DataType::is_numeric) {
+        return false;
+    }
+    let mut changed = false;
+    for (operand, found) in operands.into_iter().zip(types.into_iter().flatten()) {
+        if !found.is_null() && found != wanted {
+            *operand = cast(std::mem::take(operand), wanted.clone());
+            changed = true;
+        }
     }
     changed
 }

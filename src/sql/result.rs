@@ -229,6 +229,9 @@ pub struct StatementResult {
     pub scanned: Option<Scanned>,
     /// `EXPLAIN FILES`: what decided about the file of each row.
     pub rules: Vec<Rule>,
+    /// Digits of a second that columns with times declare where they are columns of tables, or values of such columns, one
+    /// item a column; None: those of the column's unit. Empty for answers without a plan.
+    pub digits: Vec<Option<u8>>,
     /// The physical plan behind the stream, for its metrics; None for answers without a plan.
     pub plan: Option<std::sync::Arc<dyn datafusion::physical_plan::ExecutionPlan>>,
 }

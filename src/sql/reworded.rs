@@ -4,21 +4,24 @@
 //!   aggregate above finds two types for one column. Outside of filters they are written as that comparison.
 //! - `RANGE` frames without distances, the default of `OVER (ORDER BY x)`, go from row to row of the same `x`. They are
 //!   refused for a TIME or BINARY `x`, which has no distances; as `GROUPS` they are the same frames.
-//! - `RANGE` frames with distances end where `x` plus the distance does. Where that is beyond the type of `x`, the engine
-//!   takes the end of the partition, rows of NULL included. In a wider type there is room for the sum.
+//! - `RANGE` frames with distances: see [`super::frames`].
+//! - `lag(x, 1, y)` gives `y` in the type of `x`, with fewer digits if need be. Here both have a type for both.
 
-use arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType};
+use arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::error::Result as DfResult;
-use datafusion::logical_expr::expr::{Sort, WindowFunction};
+use datafusion::logical_expr::expr::WindowFunction;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::type_coercion::binary::type_union_resolution;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
     Expr, ExprSchemable, LogicalPlan, Operator, WindowFrame, WindowFrameBound, WindowFrameUnits, binary_expr, cast, lit,
 };
 use datafusion::optimizer::AnalyzerRule;
+
+use super::frames::Wider;
 
 /// See the module.
 #[derive(Debug)]
@@ -42,14 +45,12 @@ impl AnalyzerRule for Reworded {
             }
             let names = NamePreserver::new(&node);
             let schema = merge_schema(&node.inputs());
-            let keys = wider_keys(&node, &schema);
+            let wider = Wider::of(&node, &schema);
             let node = node.map_expressions(|expr| {
                 let name = names.save(&expr);
                 let reworded = expr.transform_up(|expr| Ok(reworded(expr, &schema)))?;
-                let reworded = match &keys {
-                    Some((key, wide)) => {
-                        reworded.transform_data(|expr| expr.transform_up(|expr| Ok(widened(expr, key, wide))))?
-                    }
+                let reworded = match &wider {
+                    Some(wider) => reworded.transform_data(|expr| expr.transform_up(|expr| Ok(wider.widened(expr))))?,
                     None => reworded,
                 };
                 Ok(reworded.update_data(|expr| name.restore(expr)))
@@ -75,6 +76,7 @@ fn reworded(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
                 function.params.window_frame =
                     WindowFrame::new_bounds(WindowFrameUnits::Groups, start_bound.clone(), end_bound.clone());
             }
+            let framed = with_one_type(&mut function, schema) | framed;
             let expr = Expr::WindowFunction(function);
             return if framed { Transformed::yes(expr) } else { Transformed::no(expr) };
         }
@@ -83,57 +85,20 @@ fn reworded(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
     Transformed::yes(binary_expr(*tested, op, lit(ScalarValue::Boolean(value))))
 }
 
-/// The key of frames with distances in a window node, and the type that holds all sums of it and a distance.
-///
-/// The functions of a node share their order, so all of them get the key of that type.
-fn wider_keys(node: &LogicalPlan, schema: &DFSchema) -> Option<(Expr, DataType)> {
-    let LogicalPlan::Window(window) = node else { return None };
-    let mut found = None;
-    for expr in &window.window_expr {
-        let _ = expr.apply(|expr| {
-            if let Expr::WindowFunction(function) = expr
-                && let Some(wider) = wider_key(function, schema)
-                && found.as_ref().is_none_or(|(_, wide)| *wide == DataType::Int64)
-            {
-                found = Some(wider);
-            }
-            Ok(TreeNodeRecursion::Continue)
-        });
+/// Gives the value of another row, and the one in the place of a row that is not there, a type that holds both.
+fn with_one_type(function: &mut WindowFunction, schema: &DFSchema) -> bool {
+    if !matches!(function.fun.name(), "lag" | "lead") {
+        return false;
     }
-    found
-}
-
-fn wider_key(function: &WindowFunction, schema: &DFSchema) -> Option<(Expr, DataType)> {
-    let WindowFrame { units: WindowFrameUnits::Range, start_bound, end_bound, .. } = &function.params.window_frame
-    else {
-        return None;
-    };
-    let [Sort { expr, .. }] = function.params.order_by.as_slice() else { return None };
-    let found = expr.get_type(schema).ok()?;
-    let mut some = false;
-    let mut wide = !matches!(found, DataType::Int64 | DataType::UInt64);
-    for bound in [start_bound, end_bound] {
-        let (WindowFrameBound::Preceding(far) | WindowFrameBound::Following(far)) = bound else { continue };
-        if !far.is_null() {
-            some = true;
-            // what is no number of its kind is refused as ever
-            let far: i128 = far.try_as_str().flatten()?.trim().parse().ok()?;
-            wide &= i32::try_from(far).is_ok();
-        }
+    let [value, _, other] = function.params.args.as_mut_slice() else { return false };
+    let (Ok(found), Ok(given)) = (value.get_type(schema), other.get_type(schema)) else { return false };
+    let Some(both) = type_union_resolution(&[found.clone(), given]) else { return false };
+    // a text in the place of a number or a time is read as one
+    if both == found || both.is_string() {
+        return false;
     }
-    let wide = if wide { DataType::Int64 } else { DataType::Decimal128(DECIMAL128_MAX_PRECISION, 0) };
-    (some && found.is_integer()).then(|| (expr.clone(), wide))
-}
-
-/// A function of a window with its key in a wider type.
-fn widened(expr: Expr, key: &Expr, wide: &DataType) -> Transformed<Expr> {
-    let Expr::WindowFunction(mut function) = expr else { return Transformed::no(expr) };
-    for sort in &mut function.params.order_by {
-        if sort.expr == *key {
-            sort.expr = cast(std::mem::take(&mut sort.expr), wide.clone());
-        }
-    }
-    Transformed::yes(Expr::WindowFunction(function))
+    *value = cast(std::mem::take(value), both);
+    true
 }
 
 /// Whether a RANGE frame goes from row to row, over values that have no distance.

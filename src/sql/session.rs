@@ -36,6 +36,7 @@ use super::aside::{finishing, written_aside};
 use super::catalog::LakeCatalog;
 use super::deep_stack::{DeepStack, Levels, nesting};
 use super::depth;
+use super::digits;
 use super::limits;
 use super::map_order;
 use super::parameters::bind;
@@ -419,6 +420,7 @@ impl Session {
             // a plan that is only shown reads nothing, and says itself what it would
             rules: Vec::new(),
             scanned: if matches!(plan, LogicalPlan::Explain(_)) { None } else { scanned(&physical, &reports) },
+            digits: digits::of(plan),
             timing: Timing { resolve: resolved, plan: planning.elapsed().saturating_sub(manifests), manifests },
             plan: Some(physical),
         })
@@ -447,6 +449,7 @@ impl Session {
             timing: Timing::default(),
             scanned: None,
             rules: Vec::new(),
+            digits: Vec::new(),
             plan: None,
         }
     }
@@ -509,6 +512,7 @@ fn rows(batch: RecordBatch, run: &Run) -> StatementResult {
         timing: Timing::default(),
         scanned: None,
         rules: Vec::new(),
+        digits: Vec::new(),
         plan: None,
     }
 }

@@ -7,10 +7,12 @@ use std::ops::ControlFlow;
 use datafusion::sql::parser::Statement as DfStatement;
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, Join,
-    JoinOperator, LimitClause, ObjectName, Query, Select, SelectItem, SetExpr, SetOperator, TopQuantity, UnaryOperator,
-    Value, VisitorMut,
+    JoinOperator, LimitClause, ObjectName, Query, Select, SelectItem, SetExpr, SetOperator, TableFactor, TopQuantity,
+    UnaryOperator, Value, VisitorMut,
 };
+use datafusion::sql::sqlparser::parser::Parser;
 
+use super::dialect::LakeDialect;
 use super::walk::walk;
 
 /// Writes them as DataFusion has them.
@@ -152,8 +154,23 @@ fn half(join: &mut Join) {
     };
 }
 
-/// The rows of a subquery as one column, where its list is written out.
+/// The rows of a subquery as one column.
 fn one_column(query: &mut Query, columns: usize) {
+    if matches!(query.body.as_ref(), SetExpr::SetOperation { .. } | SetExpr::Values(_)) {
+        let names: Vec<String> = (0..columns).map(|at| format!("__c{at}")).collect();
+        let names = names.join(", ");
+        let text = format!("SELECT ({names}) FROM (SELECT 1) AS __rows ({names})");
+        let whole = Parser::new(&LakeDialect).try_with_sql(&text).and_then(|mut parser| parser.parse_query());
+        let Ok(mut whole) = whole else { return };
+        if let SetExpr::Select(select) = whole.body.as_mut()
+            && let Some(from) = select.from.first_mut()
+            && let TableFactor::Derived { subquery, .. } = &mut from.relation
+        {
+            std::mem::swap(subquery.as_mut(), query);
+            std::mem::swap(query, whole.as_mut());
+        }
+        return;
+    }
     if let SetExpr::Select(select) = query.body.as_mut()
         && query.order_by.is_none()
     {

@@ -25,11 +25,13 @@ use super::escapes;
 use super::from_first;
 use super::functions;
 use super::identifiers;
+use super::natural::{self, Columns};
 use super::place::{self, Place};
 use super::planner::ShownNames;
 use super::same_names;
 use super::settings::Settings;
 use super::spellings;
+use super::stars;
 use super::statements::refuse;
 use super::text_numbers;
 use super::travel::{self, Reference, References};
@@ -230,7 +232,7 @@ impl Statement {
     /// Plans a parsed statement. `state` must come from [`Statement::state`].
     pub(crate) async fn plan(self: &Arc<Self>, state: &SessionState, statement: DfStatement) -> Result<LogicalPlan> {
         let mut statement = statement;
-        refuse::counted_sets(&mut statement)?;
+        refuse::forms(&mut statement)?;
         from_first::fix(&mut statement);
         let found = travel::rename(&mut statement, state, &self.zone, &self.scans)?;
         for (renamed, reference) in &found {
@@ -263,7 +265,10 @@ impl Statement {
         identifiers::fix(&mut statement, known);
         // behind time travel, which has tuples of its own
         spellings::fix(&mut statement);
-        using_names::fix(&mut statement, &self.shown)?;
+        let columns = self.columns(&mut statement);
+        natural::fix(&mut statement, &columns);
+        stars::fix(&mut statement, &self.shown, &columns);
+        using_names::fix(&mut statement, &self.shown, &columns)?;
         escapes::fix(&mut statement);
         distinct::fix(&mut statement);
         // which is built anew as a chain where it was one
@@ -277,6 +282,15 @@ impl Statement {
             }
             Err(error) => Err(self.explain(error).await),
         }
+    }
+
+    /// The columns of the tables that were looked up for this statement.
+    fn columns(&self, statement: &mut DfStatement) -> Columns {
+        let providers = self.providers.lock();
+        let names = |provider: &Arc<dyn TableProvider>| {
+            provider.schema().fields().iter().map(|field| field.name().clone()).collect::<Vec<_>>()
+        };
+        Columns::of(statement, providers.iter().map(|((_, name), provider)| (name.clone(), names(provider))))
     }
 
     async fn resolve(&self, state: &SessionState, reference: TableReference) -> Result<Option<Arc<dyn TableProvider>>> {

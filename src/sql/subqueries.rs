@@ -319,8 +319,12 @@ impl Compared {
         }
         if self.is_in && is_right {
             check(plan, Asked::Members)?;
-            return Ok(self.unchanged());
+            let rows = if correlated { with_own_name(self.rows)? } else { self.rows };
+            return Ok(Self { rows, ..self }.unchanged());
         }
+        let named = if correlated && columns.is_none() { Some(with_own_name(self.rows.clone())?) } else { None };
+        let plan = named.as_ref().map_or(plan, |named| named.subquery.as_ref());
+        let (table, column) = plan.schema().iter().next().unwrap_or((table, column));
         let member = Expr::Column(Column::from((table, column)));
         let shown = match columns {
             Some(columns) => (0..columns).map(|at| column_of(&member, at).alias(format!("{MEMBER}_{at}"))).collect(),
@@ -379,6 +383,19 @@ impl Compared {
             }
         }
     }
+}
+
+/// A correlated subquery whose column, when it is computed, has a name of its own: DataFusion puts the columns beside it that
+/// tie it to the row outside, and calls `CAST(x AS BIGINT)` as it calls `x`.
+fn with_own_name(rows: Subquery) -> DfResult<Subquery> {
+    let LogicalPlan::Projection(shown) = rows.subquery.as_ref() else { return Ok(rows) };
+    let [value] = shown.expr.as_slice() else { return Ok(rows) };
+    if matches!(value, Expr::Column(_)) {
+        return Ok(rows);
+    }
+    let value = value.clone().unalias().alias(MEMBER);
+    let plan = LogicalPlanBuilder::from(Arc::clone(&shown.input)).project([value])?.build()?;
+    Ok(Subquery { subquery: Arc::new(plan), ..rows })
 }
 
 /// Whether a value is a row as it is written, of any types: `(a, b)`.

@@ -21,6 +21,7 @@ mod keys;
 mod lists;
 mod marks;
 mod names;
+mod nans;
 mod nulls;
 mod one_pin;
 mod partitions;

@@ -7,15 +7,17 @@
 //! written here (NATURAL joins, a column of several joins before) is left to [`super::using`], which refuses what would be
 //! wrong.
 
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use datafusion::sql::parser::Statement as DfStatement;
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, ExceptSelectItem, Expr, Ident, Join, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart,
-    OrderBy, OrderByKind, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableFactor,
-    TableWithJoins, VisitMut, VisitorMut, WildcardAdditionalOptions,
+    BinaryOperator, ExceptSelectItem, ExcludeSelectItem, Expr, Ident, Join, JoinConstraint, JoinOperator, ObjectName,
+    ObjectNamePart, OrderBy, OrderByKind, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr,
+    TableFactor, TableWithJoins, VisitMut, VisitorMut, WildcardAdditionalOptions,
 };
 
+use super::natural::Columns;
 use super::planner::ShownNames;
 use super::spellings::call;
 use super::walk::walk;
@@ -25,8 +27,8 @@ use crate::error::{Error, Result};
 ///
 /// # Errors
 /// `MergedColumn`: `* EXCEPT (…)` over a LEFT JOIN with USING, where DataFusion would take the right side's column.
-pub(crate) fn fix(statement: &mut DfStatement, shown: &ShownNames) -> Result<()> {
-    match walk(statement, &mut Selects { shown }) {
+pub(crate) fn fix(statement: &mut DfStatement, shown: &ShownNames, columns: &Columns) -> Result<()> {
+    match walk(statement, &mut Selects { shown, columns }) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
     }
@@ -35,6 +37,7 @@ pub(crate) fn fix(statement: &mut DfStatement, shown: &ShownNames) -> Result<()>
 struct Selects<'a> {
     /// What relations are called that a statement of ours renamed.
     shown: &'a ShownNames,
+    columns: &'a Columns,
 }
 
 impl VisitorMut for Selects<'_> {
@@ -54,8 +57,19 @@ impl VisitorMut for Selects<'_> {
 }
 
 impl Selects<'_> {
+    fn known(&self, select: &Select) -> Known {
+        let [from] = select.from.as_slice() else { return Known::default() };
+        let relations = std::iter::once(&from.relation).chain(from.joins.iter().map(|join| &join.relation));
+        let known = relations.map(|relation| {
+            let name = shown_name(relation, self.shown)?;
+            Some((plain(&name), self.columns.of_relation(relation)?))
+        });
+        Known(known.collect::<Option<_>>().unwrap_or_default())
+    }
+
     fn select(&self, select: &mut Select, order_by: Option<&mut OrderBy>) -> ControlFlow<Error> {
-        let leaves_out = select.projection.iter().any(leaves_out);
+        let known = self.known(select);
+        let leaves_out = select.projection.iter().any(|item| leaves_out(item) && !known.can_leave_out(item));
         if leaves_out && let Some((left, right)) = select.from.iter().find_map(turned) {
             return ControlFlow::Break(
                 Error::unsupported(
@@ -73,7 +87,10 @@ impl Selects<'_> {
         if chain.merged.is_empty() {
             return ControlFlow::Continue(());
         }
-        let mut names = Names { columns: Vec::new(), depth: 0 };
+        let of_from = std::iter::once(&from.relation).chain(from.joins.iter().map(|join| &join.relation));
+        let relations =
+            of_from.filter_map(|relation| shown_name(relation, self.shown)).map(|name| plain(&name)).collect();
+        let mut names = Names { columns: Vec::new(), inside: Vec::new(), of: self, relations };
         if let Some(from) = select.from.first_mut() {
             for (join, step) in from.joins.iter_mut().zip(chain.steps) {
                 if rewritten && let (Some(on), Some(constraint)) = (step.on, constraint_mut(join)) {
@@ -92,7 +109,7 @@ impl Selects<'_> {
         if let Some(order_by) = order_by {
             names.order_by(order_by, &select.projection, rewritten);
         }
-        names.list(&mut select.projection, rewritten.then_some(chain.shown));
+        names.list(&mut select.projection, rewritten.then_some(chain.shown), &known);
         let from = std::mem::take(&mut select.from);
         let _ = select.visit(&mut names);
         select.from = from;
@@ -102,7 +119,7 @@ impl Selects<'_> {
 
 /// The side whose value the column of USING has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kept {
+pub(super) enum Kept {
     Left,
     Right,
     Either,
@@ -137,10 +154,7 @@ enum Shown {
 impl Chain {
     /// None where a relation has no name of its own, or the columns in common are not written.
     fn of(from: &TableWithJoins, shown: &ShownNames) -> Option<Self> {
-        let name = |relation| {
-            let name = name_of(relation)?;
-            Some(shown.get(&name.value).map_or_else(|| name.clone(), |name| Ident::with_quote('"', name)))
-        };
+        let name = |relation| shown_name(relation, shown);
         let mut relations = vec![name(&from.relation)?];
         let mut chain = Self { steps: Vec::new(), merged: Vec::new(), shown: Vec::new() };
         chain.shown.push(Shown::Relation(relations.first()?.clone(), Vec::new()));
@@ -210,6 +224,58 @@ fn leaves_out(item: &SelectItem) -> bool {
         || options.opt_rename.is_some()
 }
 
+/// The columns that `* EXCEPT (…)` or `* EXCLUDE (…)` leaves out, none for `*`; None where more is asked for.
+fn left_out(options: &WildcardAdditionalOptions) -> Option<Vec<Ident>> {
+    if options.opt_replace.is_some() || options.opt_ilike.is_some() || options.opt_rename.is_some() {
+        return None;
+    }
+    let mut out = Vec::new();
+    if let Some(except) = &options.opt_except {
+        out.push(except.first_element.clone());
+        out.extend(except.additional_elements.iter().cloned());
+    }
+    let excluded = match &options.opt_exclude {
+        Some(ExcludeSelectItem::Single(name)) => std::slice::from_ref(name),
+        Some(ExcludeSelectItem::Multiple(names)) => names.as_slice(),
+        None => &[],
+    };
+    for name in excluded {
+        match name.0.as_slice() {
+            [ObjectNamePart::Identifier(name)] => out.push(name.clone()),
+            _ => return None,
+        }
+    }
+    Some(out)
+}
+
+/// The columns of the relations of a FROM, by their names; empty where one is not known.
+#[derive(Default)]
+struct Known(Vec<(String, Vec<String>)>);
+
+impl Known {
+    /// Whether the columns that an item leaves out are some of these.
+    fn can_leave_out(&self, item: &SelectItem) -> bool {
+        let SelectItem::Wildcard(options) = item else { return false };
+        let has = |name: &Ident| self.0.iter().any(|(_, columns)| columns.contains(&plain(name)));
+        !self.0.is_empty() && left_out(options).is_some_and(|out| out.iter().all(has))
+    }
+
+    /// `relation.*` without some columns and those of `out` that it has; None: there are no others.
+    fn others(&self, relation: &Ident, without: &[Ident], out: &[Ident]) -> Option<SelectItem> {
+        let Some((_, columns)) = self.0.iter().find(|(name, _)| *name == plain(relation)) else {
+            return Some(others(relation, without));
+        };
+        let mut all = without.to_vec();
+        for name in out.iter().filter(|name| columns.contains(&plain(name))) {
+            if !all.iter().any(|known| plain(known) == plain(name)) {
+                all.push(name.clone());
+            }
+        }
+        let left = columns.iter().any(|column| !all.iter().any(|name| plain(name) == *column));
+        left.then(|| others(relation, &all))
+    }
+}
+
 /// The sides of a LEFT JOIN with USING of which the right one's name comes first.
 fn turned(from: &TableWithJoins) -> Option<(&Ident, &Ident)> {
     let left = name_of(&from.relation)?;
@@ -231,8 +297,14 @@ fn name_of(relation: &TableFactor) -> Option<&Ident> {
     }
 }
 
+/// The same as people see it.
+pub(super) fn shown_name(relation: &TableFactor, shown: &ShownNames) -> Option<Ident> {
+    let name = name_of(relation)?;
+    Some(shown.get(&name.value).map_or_else(|| name.clone(), |name| Ident::with_quote('"', name)))
+}
+
 /// What a join with USING keeps, and its columns.
-fn using(join: &Join) -> Option<(Kept, Vec<Ident>)> {
+pub(super) fn using(join: &Join) -> Option<(Kept, Vec<Ident>)> {
     let (kept, constraint) = match &join.join_operator {
         JoinOperator::Join(constraint)
         | JoinOperator::Inner(constraint)
@@ -252,7 +324,7 @@ fn is_natural(join: &Join) -> bool {
     matches!(constraint_mut(&mut join), Some(JoinConstraint::Natural))
 }
 
-fn constraint_mut(join: &mut Join) -> Option<&mut JoinConstraint> {
+pub(super) fn constraint_mut(join: &mut Join) -> Option<&mut JoinConstraint> {
     match &mut join.join_operator {
         JoinOperator::Join(constraint)
         | JoinOperator::Inner(constraint)
@@ -265,7 +337,7 @@ fn constraint_mut(join: &mut Join) -> Option<&mut JoinConstraint> {
     }
 }
 
-fn plain(name: &Ident) -> String {
+pub(super) fn plain(name: &Ident) -> String {
     if name.quote_style.is_some() { name.value.clone() } else { name.value.to_lowercase() }
 }
 
@@ -285,20 +357,49 @@ fn coalesce(left: Expr, right: Expr) -> Expr {
     call("coalesce", vec![left, right])
 }
 
-/// Puts what they stand for in the place of columns' names, outside of subqueries.
-struct Names {
+/// Puts what they stand for in the place of columns' names; in subqueries where no relation of theirs has the name.
+struct Names<'a> {
     columns: Merged,
-    depth: usize,
+    /// The names that mean something in each of the subqueries around; None: all may.
+    inside: Vec<Option<HashSet<String>>>,
+    of: &'a Selects<'a>,
+    /// What the columns are written with.
+    relations: HashSet<String>,
 }
 
-impl Names {
+impl Names<'_> {
+    /// The names that mean something in a subquery by itself.
+    fn own(&self, query: &Query) -> Option<HashSet<String>> {
+        let SetExpr::Select(select) = query.body.as_ref() else { return None };
+        let mut own = HashSet::new();
+        for from in &select.from {
+            for relation in std::iter::once(&from.relation).chain(from.joins.iter().map(|join| &join.relation)) {
+                let name = shown_name(relation, self.of.shown).map(|name| plain(&name))?;
+                if self.relations.contains(&name) {
+                    return None;
+                }
+                own.extend(self.of.columns.of_relation(relation)?);
+            }
+        }
+        own.extend(select.projection.iter().filter_map(|item| match item {
+            SelectItem::ExprWithAlias { alias, .. } => Some(plain(alias)),
+            _ => None,
+        }));
+        Some(own)
+    }
+
+    fn is_meant(&self, name: &Ident) -> bool {
+        let name = plain(name);
+        self.inside.iter().all(|own| own.as_ref().is_some_and(|own| !own.contains(&name)))
+    }
+
     fn meant(&self, name: &Ident) -> Option<&Expr> {
         let key = plain(name);
         self.columns.iter().find(|(column, _)| *column == key).map(|(_, meant)| meant)
     }
 
     /// A list, in which a column keeps its name; `all` is what `*` stands for.
-    fn list(&self, list: &mut Vec<SelectItem>, all: Option<Vec<Shown>>) {
+    fn list(&self, list: &mut Vec<SelectItem>, all: Option<Vec<Shown>>, known: &Known) {
         let named = |name: &Ident| match self.meant(name) {
             Some(column @ Expr::CompoundIdentifier(_)) => SelectItem::UnnamedExpr(column.clone()),
             Some(value) => SelectItem::ExprWithAlias { expr: value.clone(), alias: name.clone() },
@@ -307,10 +408,14 @@ impl Names {
         for item in std::mem::take(list) {
             match (item, &all) {
                 (SelectItem::UnnamedExpr(Expr::Identifier(name)), _) => list.push(named(&name)),
-                (SelectItem::Wildcard(_), Some(all)) => list.extend(all.iter().map(|part| match part {
-                    Shown::Column(_, name) => named(name),
-                    Shown::Relation(relation, without) => others(relation, without),
-                })),
+                (SelectItem::Wildcard(options), Some(all)) => {
+                    let out = left_out(&options).unwrap_or_default();
+                    list.extend(all.iter().filter_map(|part| match part {
+                        Shown::Column(key, _) if out.iter().any(|name| plain(name) == *key) => None,
+                        Shown::Column(_, name) => Some(named(name)),
+                        Shown::Relation(relation, without) => known.others(relation, without, &out),
+                    }));
+                }
                 (item, _) => list.push(item),
             }
         }
@@ -347,22 +452,23 @@ fn others(relation: &Ident, without: &[Ident]) -> SelectItem {
     )
 }
 
-impl VisitorMut for Names {
+impl VisitorMut for Names<'_> {
     type Break = ();
 
-    fn pre_visit_query(&mut self, _query: &mut Query) -> ControlFlow<()> {
-        self.depth += 1;
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        let own = self.own(query);
+        self.inside.push(own);
         ControlFlow::Continue(())
     }
 
     fn post_visit_query(&mut self, _query: &mut Query) -> ControlFlow<()> {
-        self.depth -= 1;
+        self.inside.pop();
         ControlFlow::Continue(())
     }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        if self.depth == 0
-            && let Expr::Identifier(name) = expr
+        if let Expr::Identifier(name) = expr
+            && self.is_meant(name)
             && let Some(meant) = self.meant(name)
         {
             *expr = meant.clone();

@@ -7,7 +7,7 @@ use arrow::datatypes::SchemaRef;
 
 use super::width::escaped;
 use super::{Renderer, Style, is_numeric, word_of};
-use crate::export::value::{Times, text};
+use crate::export::value::text;
 
 /// Rows as lines of a Markdown table.
 pub struct Markdown {
@@ -36,15 +36,14 @@ impl Renderer for Markdown {
     }
 
     fn batch(&mut self, batch: &RecordBatch, out: &mut dyn Write) -> io::Result<()> {
-        let times = Times { between: ' ', zone: self.style.zone };
         for row in 0..batch.num_rows() {
             let mut line = String::from("|");
-            for (column, field) in batch.columns().iter().zip(self.schema.fields()) {
+            for (at, (column, field)) in batch.columns().iter().zip(self.schema.fields()).enumerate() {
                 let mut value = String::new();
                 line.push(' ');
                 if let Some(word) = word_of(&self.style.words_of(field), column.as_ref(), row) {
                     line.push_str(&cell(word));
-                } else if text(column.as_ref(), row, times, &mut value)? {
+                } else if text(column.as_ref(), row, self.style.times_of(at), &mut value)? {
                     line.push_str(&cell(&value));
                 } else {
                     line.push_str(&self.style.null);

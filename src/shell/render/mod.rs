@@ -25,6 +25,7 @@ use ::arrow::array::{Array, AsArray};
 use ::arrow::datatypes::{DataType, Field, Int64Type, SchemaRef, TimeUnit, TimestampSecondType};
 use clap::ValueEnum;
 
+use crate::export::value::Times;
 pub use crate::export::{Decimals, Renderer};
 use crate::export::{Delimited, Json, Separated};
 pub use table::{Expanded, Limits, rows_before_gap};
@@ -106,6 +107,8 @@ pub struct Style {
     pub cell_width: usize,
     /// Decimals in JSON.
     pub decimals: Decimals,
+    /// Digits of a second that columns declare; those of their unit where there is none.
+    pub digits: Vec<Option<u8>>,
     /// What people read in place of some numbers; data formats keep those.
     pub words: Vec<Word>,
 }
@@ -122,6 +125,11 @@ pub struct Word {
 }
 
 impl Style {
+    /// How times of a column are written for people.
+    fn times_of(&self, column: usize) -> Times {
+        Times { between: ' ', zone: self.zone, digits: self.digits.get(column).copied().flatten() }
+    }
+
     /// The word for each number of a column that has one.
     fn words_of(&self, column: &Field) -> Vec<Word> {
         self.words.iter().filter(|word| word.column == column.name()).copied().collect()
@@ -152,6 +160,7 @@ impl Default for Style {
             ascii: false,
             cell_width: 60,
             decimals: Decimals::String,
+            digits: Vec::new(),
             words: Vec::new(),
         }
     }
@@ -175,10 +184,10 @@ pub fn renderer(format: Format, schema: &SchemaRef, style: &Style, limits: Limit
         Format::Vertical => {
             Box::new(table::Table::new(schema, style.clone(), Limits { expanded: Expanded::On, ..limits }))
         }
-        Format::Csv => Box::new(Delimited::new(schema, Separated::by_commas())),
-        Format::Tsv => Box::new(Delimited::new(schema, Separated::by_tabs())),
-        Format::Json => Box::new(Json::array(schema, style.decimals)),
-        Format::Ndjson => Box::new(Json::lines(schema, style.decimals)),
+        Format::Csv => Box::new(Delimited::new(schema, Separated::by_commas()).with_digits(style.digits.clone())),
+        Format::Tsv => Box::new(Delimited::new(schema, Separated::by_tabs()).with_digits(style.digits.clone())),
+        Format::Json => Box::new(Json::array(schema, style.decimals).with_digits(style.digits.clone())),
+        Format::Ndjson => Box::new(Json::lines(schema, style.decimals).with_digits(style.digits.clone())),
         Format::Markdown => Box::new(markdown::Markdown::new(schema, style.clone())),
         Format::Arrow => Box::new(arrow::Arrow::new(schema)),
         Format::Parquet => Box::new(parquet::Parquet::new(schema)),

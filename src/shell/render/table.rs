@@ -11,7 +11,7 @@ use arrow::datatypes::SchemaRef;
 use super::vertical::{Records, VALUE_WIDTH};
 use super::width::{clipped, escaped, fitted, grouped, width};
 use super::{Renderer, Style, Word, is_numeric, may_be_long, word_of};
-use crate::export::value::{Times, text};
+use crate::export::value::text;
 
 /// Rows measured for the widths of a grid without cap.
 const MEASURED_ROWS: usize = 1000;
@@ -145,16 +145,15 @@ impl Table {
     }
 
     fn row(&self, batch: &RecordBatch, row: usize, cell_width: usize) -> io::Result<Row> {
-        let times = Times { between: ' ', zone: self.style.zone };
         let mut cells = Vec::with_capacity(batch.num_columns());
-        for ((column, long), words) in batch.columns().iter().zip(&self.long).zip(&self.words) {
+        for (at, ((column, long), words)) in batch.columns().iter().zip(&self.long).zip(&self.words).enumerate() {
             if let Some(word) = word_of(words, column.as_ref(), row) {
                 cells.push(Cell { text: word.to_string(), null: false });
                 continue;
             }
             let cell_width = if *long { cell_width } else { 0 };
             let mut value = String::new();
-            cells.push(if text(column.as_ref(), row, times, &mut value)? {
+            cells.push(if text(column.as_ref(), row, self.style.times_of(at), &mut value)? {
                 // a string that looks like NULL is quoted, so the two can be told apart
                 let text = if value == self.style.null { format!("'{value}'") } else { fitted(&value, cell_width) };
                 Cell { text, null: false }

@@ -13,6 +13,7 @@ use crate::sql::checked::{CheckedArithmetic, SignedDifferences};
 use crate::sql::doubles::DoubleLiterals;
 use crate::sql::grouping::ComputedKeys;
 use crate::sql::guards::{GuardedTerms, with_guards};
+use crate::sql::nans::OneNan;
 use crate::sql::null_keys::with_own_keys;
 use crate::sql::operands::LosslessOperands;
 use crate::sql::plain;
@@ -24,13 +25,14 @@ use crate::sql::zeros::OneZero;
 use crate::sql::zoned::{LocalTimes, WrittenTimes};
 
 /// Rules of statements of ours, beside [`plain::rules`].
-const OWN_RULES: [&str; 8] = [
+const OWN_RULES: [&str; 9] = [
     Reworded::NAME,
     LosslessOperands::NAME,
     WrittenTimes::NAME,
     LocalTimes::NAME,
     CheckedArithmetic::NAME,
     SignedDifferences::NAME,
+    OneNan::NAME,
     OneZero::NAME,
     GuardedTerms::NAME,
 ];
@@ -53,6 +55,7 @@ impl Statement {
         rules.push(Arc::new(LocalTimes));
         rules.extend(plain::rules(Some(Arc::clone(self))));
         rules.push(Arc::new(CheckedArithmetic));
+        rules.push(Arc::new(OneNan));
         rules.push(Arc::new(OneZero));
         rules.push(Arc::new(GuardedTerms));
         // before types are coerced

@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::sql::parser::Statement as DfStatement;
 use datafusion::sql::sqlparser::ast::{
-    FromTable, ObjectName, ObjectType, Query, SetExpr, SetOperator, SetQuantifier, Statement as SqlStatement,
-    TableFactor, TableObject, VisitorMut,
+    FromTable, LimitClause, ObjectName, ObjectType, PivotValueSource, Query, SetExpr, SetOperator, SetQuantifier,
+    Statement as SqlStatement, TableFactor, TableObject, VisitorMut,
 };
 
 use crate::error::{Error, Result};
@@ -28,40 +28,87 @@ pub(crate) fn no_columns(plan: &LogicalPlan) -> Result<()> {
         .with_hint("name columns behind SELECT, or write SELECT *"))
 }
 
-/// Refuses EXCEPT ALL and INTERSECT ALL: DataFusion looks for each row on the other side, but does not count how often it
-/// is there.
-pub(crate) fn counted_sets(statement: &mut DfStatement) -> Result<()> {
-    match walk(statement, &mut CountedSets) {
+/// Refuses forms that DataFusion would compute otherwise than they are meant, or does not know: EXCEPT ALL and INTERSECT
+/// ALL (it looks for each row on the other side, but does not count how often it is there), LIMIT and FETCH in one query,
+/// PIVOT and UNPIVOT.
+pub(crate) fn forms(statement: &mut DfStatement) -> Result<()> {
+    match walk(statement, &mut Forms) {
         ControlFlow::Continue(()) => Ok(()),
-        ControlFlow::Break(op) => Err(Error::unsupported(format!(
-            "{op} ALL is not computed: it would have to count how often each row is there"
-        ))
-        .with_code("CountedSets")
-        .with_hint(format!(
-            "{op} without ALL compares distinct rows; to compare counts, GROUP BY all columns with count(*) on both \
-                     sides; paimon_diff compares two states of a table by its key"
-        ))),
+        ControlFlow::Break(error) => Err(error),
     }
 }
 
-struct CountedSets;
+struct Forms;
 
-impl VisitorMut for CountedSets {
-    type Break = SetOperator;
+impl VisitorMut for Forms {
+    type Break = Error;
 
-    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<SetOperator> {
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
+        let limited = match &query.limit_clause {
+            Some(LimitClause::LimitOffset { limit, .. }) => limit.is_some(),
+            Some(LimitClause::OffsetCommaLimit { .. }) => true,
+            None => false,
+        };
+        if limited && query.fetch.is_some() {
+            return ControlFlow::Break(
+                Error::invalid("LIMIT and FETCH both say how many rows there are to be")
+                    .with_code("Syntax")
+                    .with_hint("write one of them"),
+            );
+        }
         let mut rest = vec![query.body.as_ref()];
         while let Some(at) = rest.pop() {
             if let SetExpr::SetOperation { op, set_quantifier, left, right } = at {
                 let counted = matches!(set_quantifier, SetQuantifier::All | SetQuantifier::AllByName);
                 if counted && *op != SetOperator::Union {
-                    return ControlFlow::Break(*op);
+                    return ControlFlow::Break(counted_set(*op));
                 }
                 rest.extend([left.as_ref(), right.as_ref()]);
             }
         }
         ControlFlow::Continue(())
     }
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Error> {
+        match factor {
+            TableFactor::Pivot { aggregate_functions, value_column, value_source, .. } => {
+                let value = match value_source {
+                    PivotValueSource::List(values) => values.first().map(|value| value.expr.to_string()),
+                    _ => None,
+                };
+                let function = aggregate_functions.first().map(|function| function.expr.to_string());
+                let column = value_column.first().map(ToString::to_string);
+                ControlFlow::Break(not_yet("PIVOT").with_hint(format!(
+                    "write {} FILTER (WHERE {} = {}) for each of its columns, and GROUP BY the others",
+                    function.as_deref().unwrap_or("sum(v)"),
+                    column.as_deref().unwrap_or("k"),
+                    value.as_deref().unwrap_or("1"),
+                )))
+            }
+            TableFactor::Unpivot { value, name, columns, .. } => {
+                let column = columns.first().map(|column| column.expr.to_string());
+                let column = column.as_deref().unwrap_or("a");
+                ControlFlow::Break(not_yet("UNPIVOT").with_hint(format!(
+                    "write SELECT …, '{column}' AS {name}, {column} AS {value} FROM … for each of its columns, with UNION ALL \
+                     between them",
+                )))
+            }
+            _ => ControlFlow::Continue(()),
+        }
+    }
+}
+
+fn not_yet(what: &str) -> Error {
+    Error::unsupported(format!("{what} is not computed")).with_code("NotImplemented")
+}
+
+fn counted_set(op: SetOperator) -> Error {
+    Error::unsupported(format!("{op} ALL is not computed: it would have to count how often each row is there"))
+        .with_code("CountedSets")
+        .with_hint(format!(
+            "{op} without ALL compares distinct rows; to compare counts, GROUP BY all columns with count(*) on both sides; \
+             paimon_diff compares two states of a table by its key"
+        ))
 }
 
 /// Refuses what would write. `is_local` tells names of this session's own tables and views, `is_view` its views.

@@ -225,6 +225,101 @@ async fn frames_end_where_the_type_of_their_key_ends() {
 }
 
 #[tokio::test]
+async fn frames_end_where_times_end() {
+    let (dir, _table) = three_snapshots();
+    let session = session_of(&dir).await;
+    let last = "2262-04-11T23:47:16.800";
+    for (data_type, values, window, right) in [
+        (
+            "TIMESTAMP",
+            format!("('{last}'), (NULL), ('2020-01-01T00:00:00')"),
+            "k RANGE BETWEEN CURRENT ROW AND INTERVAL '1 hour' FOLLOWING",
+            vec!["2020-01-01T00:00:00,1".to_string(), format!("{last},1"), "NULL,1".to_string()],
+        ),
+        (
+            "TIMESTAMP",
+            format!("('{last}'), (NULL), ('2262-04-11T22:50:00')"),
+            "k RANGE BETWEEN UNBOUNDED PRECEDING AND INTERVAL '1 day' FOLLOWING",
+            vec!["2262-04-11T22:50:00,2".to_string(), format!("{last},2"), "NULL,3".to_string()],
+        ),
+        (
+            "TIMESTAMP(3)",
+            "('2024-01-31T00:00:00'), (NULL), ('2024-02-29T00:00:00'), ('2024-03-01T00:00:00')".into(),
+            "k RANGE BETWEEN CURRENT ROW AND INTERVAL '1 month' FOLLOWING",
+            ["2024-01-31T00:00:00,2", "2024-02-29T00:00:00,2", "2024-03-01T00:00:00,1", "NULL,1"]
+                .map(str::to_string)
+                .to_vec(),
+        ),
+        (
+            "TIME(3)",
+            "('23:59:59.5'), (NULL), ('23:00:00')".into(),
+            "k RANGE BETWEEN CURRENT ROW AND INTERVAL '1 hour' FOLLOWING",
+            ["23:00:00,2", "23:59:59.500,1", "NULL,1"].map(str::to_string).to_vec(),
+        ),
+        (
+            "TIME",
+            "('00:30:00'), (NULL), ('00:40:00')".into(),
+            "k DESC NULLS LAST RANGE BETWEEN CURRENT ROW AND INTERVAL '1 hour' FOLLOWING",
+            ["00:30:00,1", "00:40:00,2", "NULL,1"].map(str::to_string).to_vec(),
+        ),
+        (
+            "DATE",
+            "('2024-02-28'), (NULL), ('2024-03-01'), ('2024-03-02')".into(),
+            "k RANGE BETWEEN INTERVAL '1 day' PRECEDING AND INTERVAL '2 days' FOLLOWING",
+            ["2024-02-28,2", "2024-03-01,2", "2024-03-02,2", "NULL,1"].map(str::to_string).to_vec(),
+        ),
+    ] {
+        let sql = format!(
+            "SELECT k, count(*) OVER (ORDER BY {window}), min(k) OVER (ORDER BY k) = k FROM \
+             (SELECT CAST(x AS {data_type}) AS k FROM (VALUES {values}) v(x)) t"
+        );
+        let found = rows(&session, &sql).await;
+        let found: Vec<&str> = found.iter().filter_map(|row| row.rsplit_once(',')).map(|(row, _)| row).collect();
+        assert_eq!(found, right, "{sql}");
+    }
+    let dates = "(VALUES (CAST(2147483647 AS DATE)), (NULL), (DATE '2020-01-01')) v(k)";
+    let counts = "count(*) OVER (ORDER BY k RANGE BETWEEN CURRENT ROW AND INTERVAL '1 day' FOLLOWING)";
+    assert_eq!(rows(&session, &format!("SELECT {counts} FROM {dates}")).await, ["1", "1", "1"]);
+}
+
+#[tokio::test]
+async fn what_is_given_has_one_type_before_it_is_compared() {
+    let (dir, _table) = three_snapshots();
+    let session = session_of(&dir).await;
+    let t = "(VALUES (1, 1e-20, CAST(0 AS DECIMAL(9, 2))), (2, CAST('NaN' AS DOUBLE), 1.25)) t(n, f, d)";
+    all_right(
+        &session,
+        &[
+            (&format!("SELECT n FROM {t} WHERE CASE WHEN n > 5 THEN 1 ELSE f END = d"), &[]),
+            (&format!("SELECT n FROM {t} WHERE CASE WHEN n > 5 THEN 1 ELSE f END NOT BETWEEN -2.5 AND d"), &["1", "2"]),
+            (&format!("SELECT n FROM {t} WHERE coalesce(nullif(n, n), f) > d"), &["1", "2"]),
+            (&format!("SELECT n FROM {t} WHERE greatest(n - 9, f) IN (d, 0.5)"), &[]),
+        ],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_value_in_the_place_of_a_row_keeps_its_digits() {
+    let (dir, _table) = three_snapshots();
+    let session = session_of(&dir).await;
+    all_right(
+        &session,
+        &[
+            ("SELECT lag(x, 1, 0.005) OVER (ORDER BY x) FROM (VALUES (1.5), (2.5)) t(x)", &["0.005", "1.500"]),
+            ("SELECT lead(x, 1, 1.5) OVER (ORDER BY x) FROM (VALUES (1), (2)) t(x)", &["2.0", "1.5"]),
+            (
+                "SELECT lag(x, 1, 3000000000) OVER (ORDER BY x) FROM (VALUES (CAST(1 AS INT)), (2)) t(x)",
+                &["3000000000", "1"],
+            ),
+            ("SELECT lag(x, 1, 0) OVER (ORDER BY x) FROM (VALUES (1.5), (2.5)) t(x)", &["0.0", "1.5"]),
+            ("SELECT lag(x, 1, NULL) OVER (ORDER BY x) FROM (VALUES (1), (2)) t(x)", &["NULL", "1"]),
+        ],
+    )
+    .await;
+}
+
+#[tokio::test]
 async fn null_alone_is_no_distinct_value() {
     let (dir, _table) = three_snapshots();
     let session = session_of(&dir).await;

@@ -32,6 +32,8 @@ async fn a_list_may_have_a_name_twice() {
         ("SELECT x, x FROM t EXCEPT SELECT x, y FROM t", "x,x", vec!["1,1"]),
         ("SELECT x, x FROM t INTERSECT SELECT x, x FROM t", "x,x", vec!["1,1"]),
         ("SELECT sum(x) + 1, sum(x) FROM t GROUP BY y ORDER BY 1", "", vec!["2,1"]),
+        ("SELECT *, * FROM (VALUES (1, 2)) v (p, q)", "p,q,p,q", vec!["1,2,1,2"]),
+        ("SELECT v.*, 7, v.* FROM (VALUES (1, 2)) v (p, q)", "", vec!["1,2,7,1,2"]),
     ] {
         let sql = format!("{T} {sql}");
         let result = session.run_one(&sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));

@@ -51,6 +51,9 @@ async fn other_spellings_mean_the_same() {
         ("SELECT x FROM t SEMI JOIN (SELECT 2 AS y) u ON x = y", vec!["2"]),
         ("SELECT x FROM t ANTI JOIN (SELECT 2 AS y) u ON x = y", vec!["3", "4"]),
         ("SELECT x FROM t WHERE (x + 1, k) IN ((3, 1), (4, 1))", vec!["2"]),
+        ("SELECT x FROM t WHERE (x, k) IN (SELECT 2, 1 UNION SELECT 9, 9)", vec!["2"]),
+        ("SELECT x FROM t WHERE (x, k) NOT IN (SELECT 2, 1 UNION ALL SELECT 9, 9)", vec!["3", "4"]),
+        ("SELECT x FROM t WHERE (x, x) IN (VALUES (3, 3), (4, 2))", vec!["3"]),
     ] {
         assert_eq!(rows(&session, &format!("{T} {sql}")).await, found, "{sql}");
     }
@@ -73,6 +76,9 @@ async fn what_cannot_be_computed_says_what_to_write() {
         ("SELECT id, n FROM t GROUP BY id", "GROUP BY ALL"),
         ("SELECT year(now())", "extract(year FROM t)"),
         ("SELECT count(DISTINCT id, n) FROM t", "count(DISTINCT (a, b))"),
+        ("SELECT id FROM t LIMIT 3 FETCH FIRST 1 ROW ONLY", "one of them"),
+        ("SELECT * FROM t PIVOT (sum(id) FOR k IN (1, 2))", "sum(id) FILTER (WHERE k = 1)"),
+        ("SELECT * FROM t UNPIVOT (x FOR name IN (id, k))", "'id' AS name, id AS x FROM"),
     ] {
         let error = ask(&session, sql).await.expect_err(sql);
         assert!(error.hint().unwrap_or_default().contains(hint), "{sql}: {error:?}");

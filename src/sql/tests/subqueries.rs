@@ -88,6 +88,23 @@ async fn not_in_asks_the_rows_that_belong_to_the_row_outside() {
 }
 
 #[tokio::test]
+async fn what_is_compared_may_be_brought_to_another_type() {
+    let (dir, _table) = three_snapshots();
+    let session = session_of(&dir).await;
+    let (outer, inner) = ("(VALUES (CAST(1 AS BIGINT)), (2)) o(y)", "(VALUES (CAST(1 AS SMALLINT))) i(x)");
+    for (condition, right) in [
+        ("1 IN (SELECT x FROM {inner} WHERE x <> o.y)", vec!["2"]),
+        ("1 NOT IN (SELECT x FROM {inner} WHERE x <> o.y)", vec!["1"]),
+        ("y - 1 IN (SELECT x FROM {inner} WHERE x <> o.y)", vec!["2"]),
+        ("1 = ANY (SELECT x FROM {inner} WHERE x <> o.y)", vec!["2"]),
+        ("y = 1 OR 1 IN (SELECT x FROM {inner} WHERE x <> o.y)", vec!["1", "2"]),
+    ] {
+        let sql = format!("SELECT y FROM {outer} WHERE {}", condition.replace("{inner}", inner));
+        assert_eq!(rows(&session, &sql).await, right, "{sql}");
+    }
+}
+
+#[tokio::test]
 async fn in_is_null_where_nobody_knows() {
     let dir = tables();
     let session = session_of(&dir).await;

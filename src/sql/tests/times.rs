@@ -152,6 +152,24 @@ async fn booleans_are_compared_with_what_stands_for_them() {
 }
 
 #[tokio::test]
+async fn columns_declare_their_digits() {
+    let (_dir, session) = times().await;
+    for (sql, right) in [
+        ("SELECT id, t0, t3, d, s3, s9, l3 FROM t", vec![None, Some(0), Some(3), None, Some(3), Some(9), Some(3)]),
+        ("SELECT a FROM (SELECT t0 AS a FROM t WHERE t0 IS NOT NULL ORDER BY 1 LIMIT 2) u", vec![Some(0)]),
+        ("SELECT max(t0), min(t0) OVER (), coalesce(t0, NULL) FROM t GROUP BY t0", vec![Some(0); 3]),
+        ("SELECT CASE WHEN b THEN t0 ELSE t3 END, lag(t0) OVER (ORDER BY id) FROM t", vec![Some(3), Some(0)]),
+        ("SELECT t0 FROM t UNION SELECT t0 FROM t", vec![Some(0)]),
+        ("SELECT u.t0, v.t3 FROM t u LEFT JOIN t v ON u.id = v.id", vec![Some(0), Some(3)]),
+        ("SELECT s3 + INTERVAL '1 day', s3 + INTERVAL '1 millisecond', now() FROM t", vec![Some(3), None, None]),
+        ("SELECT 1", vec![None]),
+    ] {
+        let result = session.run_one(sql).await.unwrap();
+        assert_eq!(result.digits, right, "{sql}");
+    }
+}
+
+#[tokio::test]
 async fn times_keep_their_digits_wherever_they_come_from() {
     let (_dir, session) = times().await;
     let finer = "TIMESTAMP '2024-02-29 08:00:00.123456'";

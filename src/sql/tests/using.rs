@@ -18,17 +18,17 @@ async fn what_the_column_of_using_would_leave_null_is_refused() {
     let dir = two_tables();
     let session = session_of(&dir).await;
     for sql in [
-        "SELECT x FROM a NATURAL FULL JOIN b",
-        "SELECT x FROM a NATURAL RIGHT JOIN b",
+        // nobody knows the columns of `a` before the statement is planned
+        "WITH a AS (SELECT * FROM a) SELECT x FROM a NATURAL FULL JOIN b",
+        "WITH a AS (SELECT * FROM a) SELECT x FROM a NATURAL RIGHT JOIN b",
         // the name on the right comes first in the alphabet, and `*` takes that
-        "SELECT * FROM b NATURAL LEFT JOIN a WHERE w > 0",
-        "SELECT * EXCEPT (w) FROM b LEFT JOIN a USING (x)",
-        "SELECT * EXCEPT (v) FROM b LEFT JOIN a USING (x)",
+        "WITH a AS (SELECT * FROM a) SELECT * FROM b NATURAL LEFT JOIN a WHERE w > 0",
+        "WITH a AS (SELECT * FROM a) SELECT * EXCEPT (w) FROM b LEFT JOIN a USING (x)",
         "SELECT * REPLACE (7 AS w) FROM b LEFT JOIN a USING (x)",
     ] {
         assert_eq!(code(&session, sql).await, "MergedColumn", "{sql}");
     }
-    let error = ask(&session, "SELECT x FROM a NATURAL FULL JOIN b").await.unwrap_err();
+    let error = ask(&session, "WITH a AS (SELECT * FROM a) SELECT x FROM a NATURAL FULL JOIN b").await.unwrap_err();
     let hint = error.hint().unwrap_or_default();
     assert!(hint.contains("FULL JOIN … ON a.x = b.x, and coalesce(a.x, b.x) AS x"), "{hint}");
 }
@@ -80,6 +80,33 @@ async fn what_using_gives_rightly_is_given() {
         ("SELECT v FROM a WHERE x IN (SELECT x FROM a FULL JOIN b USING (x))", vec!["10", "20"]),
         ("SELECT x FROM a VERSION AS OF 1 FULL JOIN b USING (x) UNION SELECT 9", vec!["1", "2", "3", "9"]),
         ("SELECT coalesce(a.x, b.x) AS x FROM a FULL JOIN b ON a.x = b.x", vec!["1", "2", "3"]),
+        ("SELECT x FROM a NATURAL FULL JOIN b", vec!["1", "2", "3"]),
+        ("SELECT * FROM a NATURAL FULL JOIN b", vec!["1,10,NULL", "2,20,20", "3,NULL,30"]),
+        ("SELECT x, v FROM a NATURAL RIGHT JOIN b WHERE x > 0", vec!["2,20", "3,NULL"]),
+        ("SELECT * FROM b NATURAL LEFT JOIN a WHERE w > 0", vec!["2,20,20", "3,30,NULL"]),
+        ("SELECT * FROM (SELECT x, v + 1 AS w FROM a) s NATURAL FULL JOIN b", vec!["1,11", "2,20", "2,21", "3,30"]),
+        (
+            "SELECT * FROM a NATURAL FULL JOIN b NATURAL FULL JOIN (VALUES (3, 7)) c (x, y)",
+            vec!["1,10,NULL,NULL", "2,20,20,NULL", "3,NULL,30,7"],
+        ),
+        ("SELECT * EXCEPT (v) FROM a FULL JOIN b USING (x)", vec!["1,NULL", "2,20", "3,30"]),
+        ("SELECT * EXCEPT (x) FROM a RIGHT JOIN b USING (x)", vec!["20,20", "NULL,30"]),
+        ("SELECT * EXCLUDE (x, w) FROM a FULL JOIN b USING (x)", vec!["10", "20", "NULL"]),
+        ("SELECT * EXCEPT (w) FROM b LEFT JOIN a USING (x)", vec!["2,20", "3,NULL"]),
+        ("SELECT * EXCEPT (v) FROM b LEFT JOIN a USING (x)", vec!["2,20", "3,30"]),
+        // in a subquery, where no relation of its own has the name
+        (
+            "SELECT x FROM a FULL JOIN b USING (x) WHERE EXISTS (SELECT 1 FROM (VALUES (3)) c (z) WHERE z = x)",
+            vec!["3"],
+        ),
+        (
+            "SELECT x, (SELECT max(z) FROM (VALUES (1), (3)) c (z) WHERE z = x) FROM a FULL JOIN b USING (x)",
+            vec!["1,1", "2,NULL", "3,3"],
+        ),
+        (
+            "SELECT x FROM a FULL JOIN b USING (x) WHERE EXISTS (SELECT 1 FROM (VALUES (9)) c (x) WHERE x = 9)",
+            vec!["1", "2", "3"],
+        ),
         // the key is spoken of below the join
         ("SELECT w, u FROM a JOIN b ON a.v = b.w FULL JOIN (SELECT 20 AS v, 5 AS u) o USING (v)", vec!["20,5"]),
     ] {
