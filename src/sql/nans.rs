@@ -15,6 +15,7 @@ use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, Operator};
 use datafusion::optimizer::AnalyzerRule;
 
+use crate::query::arithmetic::is_checked;
 use crate::query::one_nan::{is_ours, with_one_nan};
 
 /// See the module. Runs after types have been coerced.
@@ -101,7 +102,8 @@ fn may_give_nan(expr: &Expr) -> bool {
             Expr::Literal(..) => false,
             _ => true,
         },
-        Expr::ScalarFunction(ScalarFunction { func, .. }) => !GIVING.contains(&func.name()),
+        // checked functions are of whole numbers and decimals, and chains of them long
+        Expr::ScalarFunction(ScalarFunction { func, .. }) => !is_checked(func) && !GIVING.contains(&func.name()),
         other => is_arithmetic(other),
     }
 }

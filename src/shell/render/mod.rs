@@ -226,6 +226,22 @@ fn numbers_that_stand_for_something_are_words_to_people_only() {
     }
 }
 
+#[cfg(test)]
+#[test]
+fn times_have_the_digits_their_columns_declare_in_every_text() {
+    let column = || -> ::arrow::array::ArrayRef {
+        std::sync::Arc::new(::arrow::array::Time32MillisecondArray::from(vec![28_800_000, 34_200_000]))
+    };
+    let batch = [::arrow::array::RecordBatch::try_from_iter([("t0", column()), ("t3", column())]).unwrap()];
+    let style = Style { digits: vec![Some(0), Some(3)], ..Style::default() };
+    for format in
+        [Format::Table, Format::Vertical, Format::Csv, Format::Tsv, Format::Json, Format::Ndjson, Format::Markdown]
+    {
+        let text = to_text(format, &batch, &style, Limits::NONE);
+        assert_eq!((text.matches("08:00:00").count(), text.matches("08:00:00.000").count()), (2, 1), "{text}");
+    }
+}
+
 /// A whole small result as text.
 #[cfg(test)]
 pub fn to_text(format: Format, batches: &[::arrow::array::RecordBatch], style: &Style, limits: Limits) -> String {
