@@ -31,7 +31,8 @@ impl Run<'_> {
             (true, true) => {
                 while let (Some(left), Some(right)) = (late_lefts.as_slice().first(), late_rights.as_slice().first()) {
                     self.late(Some(left), Some(right))?;
-                    (late_lefts.next(), late_rights.next());
+                    late_lefts.next();
+                    late_rights.next();
                 }
             }
         }
