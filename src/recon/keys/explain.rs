@@ -5,7 +5,7 @@ use std::sync::Arc;
 use datafusion::common::ScalarValue;
 
 use super::life::{candidates, line_of};
-use super::rows::{FileRows, RowReader};
+use super::rows::{FileRows, FoundRow, RowReader};
 use super::{Certainty, Fate, Key, KeyHistory, KeyScope, Seen, Span, Version, Written, is_postpone};
 use crate::error::{Error, Result};
 use crate::memory::MemoryBudget;
@@ -127,6 +127,21 @@ pub async fn explain(
     zone: &SessionZone,
 ) -> Result<Explanation> {
     let past = KeyHistory::load(history, key, KeyScope::default(), budget, zone).await?;
+    explain_past(history, key, &past, asked, budget, zone).await
+}
+
+/// The same, of a past that is loaded already: that of every state, without what is not committed.
+///
+/// # Errors
+/// As [`explain`].
+pub async fn explain_past(
+    history: &History,
+    key: &Key,
+    past: &KeyHistory,
+    asked: &Asked,
+    budget: &Arc<dyn MemoryBudget>,
+    zone: &SessionZone,
+) -> Result<Explanation> {
     // a tag may hold a state of that number which was rolled back
     let same = |own: &Snapshot| own.id == asked.at && own.delta_manifest_list == asked.delta_list;
     if !past.line.iter().any(|snapshot| same(snapshot)) {
@@ -135,7 +150,7 @@ pub async fn explain(
             .with_context("table", history.table().name())
             .with_hint(history.reach(zone)));
     }
-    let one = One { history, key, past: &past, asked, budget, zone, texts: history.texts(zone).await? };
+    let one = One { history, key, past, asked, budget, zone, texts: history.texts(zone).await? };
     let mut found = one.answer().await?;
     found.limits.clone_from(&past.limits);
     Ok(found)
@@ -246,6 +261,17 @@ impl One<'_> {
             if let Fate::Hidden(which) = version.fate(at) {
                 return Ok(Some(self.hidden(version, which)));
             }
+            if let Some(overwrite) = self.overwritten(version) {
+                let text = format!(
+                    "the expected value of {} was written by {}, and {} removed it with its partition's files",
+                    self.key.text(),
+                    self.by(version),
+                    self.commit_text(overwrite)
+                );
+                let mut found = self.told(Reason::RemovedByOverwrite, Confidence::Exact, text).of(self, version);
+                found.commit = Some(Arc::clone(overwrite));
+                return Ok(Some(found));
+            }
             let newer = match version.fate(at) {
                 Fate::Loses(number) => self.version(number)?,
                 _ => winner,
@@ -269,10 +295,21 @@ impl One<'_> {
         if let Some(version) = all.first() {
             return Ok(Some(self.later(version)));
         }
+        if let Some(found) = self.rolled_back(Some((*column, value))).await? {
+            return Ok(Some(found));
+        }
         let more = KeyScope { uncommitted: true, ..KeyScope::default() };
         let more = KeyHistory::load(self.history, self.key, more, self.budget, self.zone).await?;
         let own = more.versions.iter().filter(has).find(|version| version.written == Written::Uncommitted);
         Ok(own.map(|version| self.uncommitted(version)))
+    }
+
+    /// The OVERWRITE that took a version away which readers had got until then.
+    fn overwritten<'a>(&self, version: &'a Version) -> Option<&'a Arc<Snapshot>> {
+        let removal = version.removed.as_ref()?;
+        let was_seen = || version.fate(SnapshotId(removal.id.0.saturating_sub(1))) == Fate::Wins;
+        let overwrote = removal.commit_kind == CommitKind::Overwrite && removal.id <= self.asked.at;
+        (overwrote && version.fate(self.asked.at) == Fate::Gone && was_seen()).then_some(removal)
     }
 
     /// Readers get nothing.
@@ -311,7 +348,7 @@ impl One<'_> {
         if let Some(version) = first {
             return Ok(self.later(version));
         }
-        if let Some(found) = self.rolled_back().await? {
+        if let Some(found) = self.rolled_back(None).await? {
             return Ok(found);
         }
         let more = KeyScope { uncommitted: true, ..KeyScope::default() };
@@ -392,15 +429,16 @@ impl One<'_> {
         Ok(Some(found))
     }
 
-    /// States that are kept by a tag and were rolled back.
-    async fn rolled_back(&self) -> Result<Option<Explanation>> {
+    /// States that are kept by a tag and were rolled back; `with`: a column and its value.
+    async fn rolled_back(&self, with: Option<(usize, &ScalarValue)>) -> Result<Option<Explanation>> {
         let (_, aside) = line_of(self.history);
         for recorded in aside.iter().rev() {
             let Ok(live) = self.history.live(&recorded.snapshot).await else { continue };
             let files = candidates(self.history, &self.history.pin, self.key, true, live).await?;
-            if let Some((file, sequence)) = self.first_with(&files).await? {
+            if let Some((file, sequence)) = self.first_with(&files, with).await? {
+                let what = if with.is_some() { "the expected value of " } else { "" };
                 let text = format!(
-                    "{} is in {}, kept as {}, which was rolled back",
+                    "{what}{} is in {}, kept as {}, which was rolled back",
                     self.key.text(),
                     self.commit_text(&recorded.snapshot),
                     recorded.kept
@@ -427,7 +465,7 @@ impl One<'_> {
         for (own, reason, what) in [(true, Reason::OtherBucket, "bucket"), (false, Reason::OtherPartition, "partition")]
         {
             let files = candidates(self.history, &anywhere, self.key, own, live.clone()).await?;
-            if let Some((file, sequence)) = self.first_with(&files).await? {
+            if let Some((file, sequence)) = self.first_with(&files, None).await? {
                 let unit = self.texts.unit(&file.entry)?;
                 let text = format!("{} is not where it belongs: another {what} has it, {unit}", self.key.text());
                 let mut found = self.told(reason, Confidence::Exact, text);
@@ -438,12 +476,23 @@ impl One<'_> {
         Ok(None)
     }
 
-    /// The first file that adds the key, and the sequence number there.
-    async fn first_with(&self, files: &[Arc<PlannedFile>]) -> Result<Option<(Arc<PlannedFile>, i64)>> {
+    /// The first file that adds the key, with a value in a column where that is asked, and the sequence number there.
+    async fn first_with(
+        &self,
+        files: &[Arc<PlannedFile>],
+        with: Option<(usize, &ScalarValue)>,
+    ) -> Result<Option<(Arc<PlannedFile>, i64)>> {
+        let has = |row: &FoundRow| match with {
+            None => true,
+            Some((column, value)) => {
+                let found = row.row.columns().get(column).map(|column| ScalarValue::try_from_array(column, 0));
+                matches!(found, Some(Ok(found)) if found == *value)
+            }
+        };
         let mut reader = RowReader::new(self.history, self.key, self.budget, self.zone.zone())?;
         for (file, rows) in files.iter().zip(reader.read(files).await?) {
             if let FileRows::Found(rows) = rows
-                && let Some(row) = rows.iter().find(|row| !row.kind.is_retract())
+                && let Some(row) = rows.iter().find(|row| !row.kind.is_retract() && has(row))
             {
                 return Ok(Some((Arc::clone(file), row.sequence)));
             }

@@ -30,7 +30,7 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 
-pub use explain::{Asked, explain};
+pub use explain::{Asked, Reason, explain, explain_past};
 pub use key::Key;
 pub use origin::Certainty;
 pub use timeline::Fate;
@@ -309,6 +309,11 @@ impl KeyHistory {
     /// A commit by its number.
     pub fn commit(&self, id: SnapshotId) -> Option<&Arc<Snapshot>> {
         self.line.iter().find(|snapshot| snapshot.id == id)
+    }
+
+    /// The commits in force, ascending.
+    pub fn line(&self) -> &[Arc<Snapshot>] {
+        &self.line
     }
 
     /// What readers of a state got.
