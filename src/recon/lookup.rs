@@ -7,6 +7,8 @@
 //! | NOT_COMMITTED | none is, and everything is kept since before it could have been made |
 //! | UNKNOWN | none is, and what is not kept may have been it |
 
+use serde::Serialize;
+
 use super::history::{History, Recorded};
 use crate::snapshot::SessionZone;
 use crate::spec::{BATCH, CommitIdentifier, SnapshotId};
@@ -37,7 +39,8 @@ impl CommitStatus {
 }
 
 /// How sure a verdict is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Confidence {
     /// It follows from bytes.
     Exact,

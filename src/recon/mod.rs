@@ -15,3 +15,4 @@ pub mod lookup;
 pub mod retention;
 pub mod source;
 pub mod unreferenced;
+pub mod verdict;

@@ -36,6 +36,7 @@ mod times;
 mod told;
 mod unread;
 mod using;
+mod verdicts;
 mod views;
 mod zones;
 
