@@ -15,6 +15,8 @@ mod field;
 mod golden;
 mod harness;
 mod java_reads;
+mod page;
+mod probe;
 mod random;
 mod resume;
 mod s3;
@@ -44,6 +46,8 @@ fn main() -> ExitCode {
     s3::register(&mut tests);
     #[cfg(all(feature = "mysql", feature = "postgres"))]
     sources::register(&mut tests);
+    probe::register(&mut tests);
+    page::register(&mut tests);
     field::register(&mut tests);
     harness::run(tests)
 }

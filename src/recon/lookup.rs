@@ -9,6 +9,8 @@
 //!
 //! What a tag alone holds of a past that was rolled back did not land.
 
+use serde::Serialize;
+
 use super::history::{History, Recorded, Standing, Unread};
 use crate::snapshot::SessionZone;
 use crate::spec::{BATCH, CommitIdentifier, SnapshotId};
@@ -39,7 +41,8 @@ impl CommitStatus {
 }
 
 /// How sure a verdict is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Confidence {
     /// It follows from bytes.
     Exact,

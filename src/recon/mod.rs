@@ -17,3 +17,4 @@ pub mod readable;
 pub mod retention;
 pub mod source;
 pub mod unreferenced;
+pub mod verdict;

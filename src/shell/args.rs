@@ -245,6 +245,8 @@ pub enum Action {
     },
     /// Compare tables with their sources as a file of checks says; exit code 0 when all are as expected, 3 when not
     Reconcile(Reconcile),
+    /// Which layer is responsible for a difference, with proof; exit codes as reconcile
+    Verdict(Verdict),
 }
 
 impl Action {
@@ -255,6 +257,7 @@ impl Action {
         Some(match self {
             Self::Demo { .. } | Self::Test(_) => return None,
             Self::Reconcile(asked) => asked.line(),
+            Self::Verdict(asked) => asked.line(),
             Self::Counts { table, condition } => format!("\\counts {table} {}", condition.join(" ")),
             Self::Commits { table, user } => {
                 format!("\\commits {}{}", word(table), option("--user", user.as_deref().map(value)))
@@ -358,6 +361,45 @@ impl Reconcile {
             line.push_str(" --why");
         }
         line
+    }
+}
+
+/// Options of `verdict`.
+#[derive(Debug, Clone, ClapArgs)]
+pub struct Verdict {
+    /// TOML file of checks; or a table, with --their-count
+    pub what: String,
+    /// Checks of it [default: all]
+    pub checks: Vec<String>,
+    /// State of the left sides, in place of their own: v3, tag:eod, ts:2026-04-16T10:00:00+08:00
+    #[arg(long, value_name = "PIN")]
+    pub at: Option<String>,
+    /// Write text, JSON and a page of its own for each check into this folder
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// What is printed: text, json or html [default: text; json with --format json]
+    #[arg(long = "as", value_name = "FORM")]
+    pub form: Option<String>,
+    /// Findings that are looked up one by one [default: 100]
+    #[arg(long, value_name = "N")]
+    pub keys: Option<u64>,
+    /// What the other side counts
+    #[arg(long, value_name = "N")]
+    pub their_count: Option<u64>,
+}
+
+impl Verdict {
+    /// The line of the shell that does it.
+    pub fn line(&self) -> String {
+        let words: Vec<String> = std::iter::once(&self.what).chain(&self.checks).cloned().collect();
+        let options = [
+            ("--at", self.at.clone()),
+            ("--out", self.out.as_ref().map(|folder| folder.display().to_string())),
+            ("--as", self.form.clone()),
+            ("--keys", self.keys.map(|keys| keys.to_string())),
+            ("--their-count", self.their_count.map(|count| count.to_string())),
+        ];
+        super::commands::verdict_line(&words, &options)
     }
 }
 
@@ -682,6 +724,14 @@ mod tests {
             once += 1;
         }
         assert!(once > 20, "{once} options");
+    }
+
+    #[test]
+    fn a_verdict_is_a_line_of_the_shell() {
+        let Some(action) = parse("lakepin verdict pay.t --at v3 --their-count 503 --format json").action else {
+            panic!("no verdict");
+        };
+        assert_eq!(action.line(None).unwrap(), "\\verdict 'pay.t' --at 'v3' --their-count '503'");
     }
 
     #[test]

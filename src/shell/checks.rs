@@ -13,6 +13,7 @@
 //! where = "pay_time <= TIMESTAMP '2026-04-16 10:00:00'"
 //! horizon = "update_time <= TIMESTAMP '2026-04-16 10:00:00'"
 //! limit = 100
+//! their_count = 503                   # for a verdict: what the other side counts, or a query for it
 //! expected = "equal"
 //! map.status = { SUCC = "2" }
 //! tolerance.amount = "0.01"
@@ -91,6 +92,7 @@ pub struct Check {
     limit: Option<u64>,
     stop_after: Option<u64>,
     progress: Option<String>,
+    their_count: Option<Number>,
     /// What makes it pass.
     #[serde(default)]
     pub expected: Expected,
@@ -143,7 +145,7 @@ fn string(text: &str) -> String {
 }
 
 /// `pay.t` at `v3` as `pay."t@v3"`, in place of a version that stands in the name.
-fn table_at(table: &str, at: Option<&str>) -> String {
+pub fn table_at(table: &str, at: Option<&str>) -> String {
     let Some(at) = at else { return table.to_string() };
     // as a gate prints it, with its table: pay.t@v3
     let at = match at.split_once('@') {
@@ -251,6 +253,25 @@ impl Check {
         Ok(sql)
     }
 
+    /// The statement for its verdict; `keys`: findings that are looked up; `theirs`: a count in place of the check's own.
+    ///
+    /// # Errors
+    /// As [`Self::statement`].
+    pub fn verdict(&self, at: Option<&str>, folder: &Path, keys: Option<u64>, theirs: Option<u64>) -> Result<String> {
+        let mut sql = self.statement(at, folder)?;
+        sql.push_str(" VERDICT");
+        if let Some(keys) = keys {
+            sql.push_str(&format!(" OF {keys} KEYS"));
+        }
+        match (theirs, &self.their_count) {
+            (Some(count), _) => sql.push_str(&format!(" THEIR COUNT {count}")),
+            (None, Some(Number::Text(query))) => sql.push_str(&format!(" THEIR COUNT ({query})")),
+            (None, Some(number)) => sql.push_str(&format!(" THEIR COUNT {}", number.text())),
+            (None, None) => {}
+        }
+        Ok(sql)
+    }
+
     fn source(&self, url: &str) -> String {
         match &self.from {
             Some(what) => format!("{} FROM {}", string(url), string(what)),
@@ -285,6 +306,7 @@ mod tests {
             left = 'pay."A b"'
             right = "select 1 as id"
             key = ["id"]
+            their_count = "select count(*) from s"
         "#;
         let checks = parse(text).unwrap();
         assert_eq!(
@@ -294,6 +316,13 @@ mod tests {
              LIMIT 5 PER CLASS"
         );
         assert_eq!(checks[0].expected, Expected::Different);
+        let verdict = checks[1].verdict(None, Path::new(""), Some(7), None).unwrap();
+        assert!(
+            verdict.ends_with(" ON KEY (\"id\") VERDICT OF 7 KEYS THEIR COUNT (select count(*) from s)"),
+            "{verdict}"
+        );
+        let verdict = checks[1].verdict(None, Path::new(""), None, Some(5)).unwrap();
+        assert!(verdict.ends_with(" VERDICT THEIR COUNT 5"), "{verdict}");
         let two = checks[1].statement(Some("pay.\"A b\"@tag:x"), Path::new("")).unwrap();
         assert_eq!(two, "RECONCILE pay.\"A b@tag:x\" WITH (select 1 as id) ON KEY (\"id\")");
         for (table, expected) in

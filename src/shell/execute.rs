@@ -424,6 +424,23 @@ impl Shell {
         out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(output_error)
     }
 
+    /// A text that is a result: to the output file where there is one.
+    pub fn document(&mut self, text: &str) -> Result<()> {
+        let line = text.trim_end_matches('\n');
+        if let Some(mut once) = self.once.take() {
+            once.line(line)?;
+            once.end_result(true)?;
+            return once.close();
+        }
+        match &mut self.output {
+            Some(output) => {
+                output.line(line)?;
+                output.end_result(true)
+            }
+            None => self.print(text),
+        }
+    }
+
     /// Pins and notices as lines, cut between words where the terminal ends.
     pub(super) fn notes(&self, pins: &[PinLine], notices: &[Notice]) -> Vec<String> {
         let mut lines = footer::notes(pins, notices, self.settings.language);

@@ -32,7 +32,7 @@
 //! | `parameters` | values for `$name` |
 //! | `prepared` | PREPARE and EXECUTE |
 //! | `limits`, `writes`, `aside` | what a statement may read, where it may not write, and where it writes first |
-//! | `reconcile` | the sides of a comparison |
+//! | `reconcile`, `verdicts` | the sides of a comparison; why they differ |
 //! | `asserted` | `query = value`, told apart |
 //! | `statements/` | `PIN`, `SHOW`, `DESCRIBE`, `EXPLAIN FILES`, refusals |
 //! | `system_tables/`, `functions/` | `t$name`, `paimon_…()` |
@@ -103,6 +103,7 @@ mod travel;
 mod types;
 mod using;
 mod using_names;
+mod verdicts;
 mod view;
 mod walk;
 mod warehouse;
@@ -120,6 +121,7 @@ pub use crate::recon::compare::{
 };
 pub use crate::recon::retention::{Hold, Reason};
 pub use crate::recon::source;
+pub use crate::recon::verdict;
 pub use crate::scan::{Rule, ScanProgress};
 pub use crate::spec::{BATCH, CommitIdentifier, END_OF_INPUT};
 pub use crate::storage::RequestCounts;
@@ -133,7 +135,7 @@ pub use result::{
     Outlook, OutlookEnd, PinDetails, PinLine, PinNote, Readings, Scanned, SessionChoice, ShownPins, StatementKind,
     StatementResult, Timing,
 };
-pub use session::{Reconciled, Session, SessionConfig};
+pub use session::{Judged, Reconciled, Session, SessionConfig};
 pub use settings::Chosen;
 #[cfg(feature = "cli")]
 pub(crate) use tokens::Cursor;

@@ -39,8 +39,15 @@ pub(crate) async fn plan(
     asked: &Reconcile,
     sink: Option<Sink>,
 ) -> Result<Comparison> {
+    let sides = sides(statement, state, asked).await?;
+    plan_of(sides, statement, state, asked, sink).await
+}
+
+/// The sides of a comparison, each at its pin, with the condition of both.
+pub(crate) async fn sides(statement: &Arc<Statement>, state: &SessionState, asked: &Reconcile) -> Result<[Side; 2]> {
     let mut left = table_side(statement, &asked.left).await?;
     let mut right = match &asked.right {
+        RightSide::Count => return Err(Error::internal("a count alone has no rows")),
         RightSide::Table(factor) => table_side(statement, factor).await?,
         RightSide::Query(query) => query_side(statement, query).await?,
         RightSide::File(path) => file_side(std::path::Path::new(path), state).await?,
@@ -50,14 +57,26 @@ pub(crate) async fn plan(
             Side { what: what.map(str::to_string), ..Side::of_source(source) }
         }
     };
-    let mut context = Vec::new();
     if let Some(condition) = &asked.condition {
-        context = columns_of(condition)?;
+        columns_of(condition)?;
         for (side, which) in [(&mut left, "left"), (&mut right, "right")] {
             side.condition =
                 Some(condition_of(state, side, condition).map_err(|error| error.with_context("side", which))?);
         }
     }
+    Ok([left, right])
+}
+
+/// Plans a comparison of these sides.
+pub(crate) async fn plan_of(
+    sides: [Side; 2],
+    statement: &Arc<Statement>,
+    state: &SessionState,
+    asked: &Reconcile,
+    sink: Option<Sink>,
+) -> Result<Comparison> {
+    let [left, right] = sides;
+    let context = asked.condition.as_ref().map(columns_of).transpose()?.unwrap_or_default();
     let horizon = match &asked.horizon {
         Some((_, value)) => Some(evaluate(state, value)?),
         None => None,
@@ -181,7 +200,7 @@ fn reads_pins_alone(plan: &LogicalPlan) -> Result<bool> {
     Ok(alone)
 }
 
-async fn table_side(statement: &Arc<Statement>, factor: &TableFactor) -> Result<Side> {
+pub(crate) async fn table_side(statement: &Arc<Statement>, factor: &TableFactor) -> Result<Side> {
     // pins of its own, and the same ones where both sides name one state
     let inner = statement.nested();
     let state = inner.state();
@@ -198,7 +217,7 @@ async fn table_side(statement: &Arc<Statement>, factor: &TableFactor) -> Result<
     })
 }
 
-async fn query_side(statement: &Arc<Statement>, query: &Query) -> Result<Side> {
+pub(crate) async fn query_side(statement: &Arc<Statement>, query: &Query) -> Result<Side> {
     let inner = statement.nested();
     let state = inner.state();
     let parsed = DfStatement::Statement(Box::new(SqlStatement::Query(Box::new(query.clone()))));

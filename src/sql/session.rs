@@ -60,7 +60,7 @@ use crate::snapshot::SessionZone;
 use crate::snapshot::nearest::known_names;
 
 use self::planning::Planned;
-pub use self::reconcile::Reconciled;
+pub use self::reconcile::{Judged, Reconciled};
 
 /// How a session starts.
 #[derive(Debug, Clone)]

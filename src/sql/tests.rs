@@ -39,6 +39,7 @@ mod times;
 mod told;
 mod unread;
 mod using;
+mod verdicts;
 mod views;
 mod zones;
 

@@ -125,6 +125,21 @@ pub async fn explain(
     zone: &SessionZone,
 ) -> Result<Explanation> {
     let past = KeyHistory::load(history, key, KeyScope::default(), budget, zone).await?;
+    explain_past(history, key, &past, asked, budget, zone).await
+}
+
+/// The same, of a past that is loaded already: that of every state, without what is not committed.
+///
+/// # Errors
+/// As [`explain`].
+pub async fn explain_past(
+    history: &History,
+    key: &Key,
+    past: &KeyHistory,
+    asked: &Asked,
+    budget: &Arc<dyn MemoryBudget>,
+    zone: &SessionZone,
+) -> Result<Explanation> {
     // a tag may hold a state of that number which was rolled back
     let same = |own: &Snapshot| own.id == asked.at && own.delta_manifest_list == asked.delta_list;
     if !past.line.iter().any(|snapshot| same(snapshot)) {
@@ -133,7 +148,7 @@ pub async fn explain(
             .with_context("table", history.table().name())
             .with_hint(history.reach(zone)));
     }
-    let one = One { history, key, past: &past, asked, budget, zone, texts: history.texts(zone).await? };
+    let one = One { history, key, past, asked, budget, zone, texts: history.texts(zone).await? };
     let mut found = one.answer().await?;
     found.limits.clone_from(&past.limits);
     Ok(found)
@@ -251,6 +266,17 @@ impl One<'_> {
                 }
                 _ => {}
             }
+            if let Some(overwrite) = self.overwritten(version) {
+                let text = format!(
+                    "the expected value of {} was written by {}, and {} removed it with its partition's files",
+                    self.key.text(),
+                    self.by(version),
+                    self.commit_text(overwrite)
+                );
+                let mut found = self.told(Reason::RemovedByOverwrite, Confidence::Exact, text).of(self, version);
+                found.commit = Some(Arc::clone(overwrite));
+                return Ok(Some(found));
+            }
             let newer = match version.fate(at) {
                 Fate::Loses(number) => self.version(number)?,
                 _ => winner,
@@ -274,10 +300,21 @@ impl One<'_> {
         if let Some(version) = all.first() {
             return Ok(Some(self.later(version)));
         }
+        if let (Some(found), _) = self.rolled_back(Some((*column, value))).await? {
+            return Ok(Some(found));
+        }
         let more = KeyScope { uncommitted: true, ..KeyScope::default() };
         let more = KeyHistory::load(self.history, self.key, more, self.budget, self.zone).await?;
         let own = more.versions.iter().filter(has).find(|version| version.written == Written::Uncommitted);
         Ok(own.map(|version| self.uncommitted(version)))
+    }
+
+    /// The OVERWRITE that took a version away which readers had got until then.
+    fn overwritten<'a>(&self, version: &'a Version) -> Option<&'a Arc<Snapshot>> {
+        let removal = version.removed.as_ref()?;
+        let was_seen = || version.fate(SnapshotId(removal.id.0.saturating_sub(1))) == Fate::Wins;
+        let overwrote = removal.commit_kind == CommitKind::Overwrite && removal.id <= self.asked.at;
+        (overwrote && version.fate(self.asked.at) == Fate::Gone && was_seen()).then_some(removal)
     }
 
     /// The file of the expected value was removed, and what readers get came in other ways.

@@ -30,7 +30,7 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 
-pub use explain::{Asked, explain};
+pub use explain::{Asked, Reason, explain, explain_past};
 pub use key::Key;
 pub use origin::Certainty;
 pub use timeline::Fate;
@@ -319,6 +319,11 @@ impl KeyHistory {
     /// Whether the state right before a commit can be read: what its own state shows anew is its doing then.
     fn has_state_before(&self, id: SnapshotId) -> bool {
         id.0 == 1 || id.0.checked_sub(1).is_some_and(|before| self.states.contains(&SnapshotId(before)))
+    }
+
+    /// The commits in force, ascending.
+    pub fn line(&self) -> &[Arc<Snapshot>] {
+        &self.line
     }
 
     /// What readers of a state got.

@@ -27,6 +27,7 @@ mod run;
 mod settings;
 mod tour;
 mod variables;
+mod verdict;
 mod wait;
 mod watch;
 
@@ -43,6 +44,7 @@ pub use arguments::{Word, marked_words, unquoted};
 use arguments::{file_name, without_semicolon};
 #[cfg(feature = "slt")]
 pub use pin::{pin_statement, unpin_statements};
+pub use verdict::line as verdict_line;
 
 /// What a command is for; `\?` groups by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -156,7 +158,14 @@ pub fn all() -> Vec<&'static Command> {
     all.extend(listings::COMMANDS);
     all.extend([&describe::DESCRIBE]);
     all.extend(pin::COMMANDS);
-    all.extend([&counts::COUNTS, &reconcile::RECONCILE, &files::FILES, &explain::EXPLAIN, &assert::ASSERT]);
+    all.extend([
+        &counts::COUNTS,
+        &reconcile::RECONCILE,
+        &verdict::VERDICT,
+        &files::FILES,
+        &explain::EXPLAIN,
+        &assert::ASSERT,
+    ]);
     all.extend(forensics::COMMANDS);
     all.extend(wait::COMMANDS);
     all.extend(key::COMMANDS);

@@ -99,18 +99,14 @@ impl Noted {
         answer
     }
 
-    /// Records a statement whose answer is whole.
-    pub(super) fn whole(mut self, readings: &Readings, rows: u64) {
-        self.reads(readings);
-        if let Some(reading) = &mut self.reading {
-            reading.rows = rows;
-        }
-        self.end(COMPLETE);
-    }
-
-    /// Records one that failed.
-    pub(super) fn failed(mut self, error: &Error) {
-        self.end(error.code());
+    /// Records how a statement ended whose answer is no stream of rows.
+    pub(super) fn ended<T>(noted: Option<Self>, readings: &Readings, answer: &Result<T>) {
+        let Some(mut noted) = noted else { return };
+        noted.reads(readings);
+        noted.end(match answer {
+            Ok(_) => COMPLETE,
+            Err(error) => error.code(),
+        });
     }
 }
 

@@ -4,15 +4,18 @@ use std::sync::Arc;
 
 use datafusion::datasource::MemTable;
 
+use super::journal::Noted;
 use super::{Run, Session, one, rows};
 use crate::error::{Error, Result};
 use crate::notice::Notice;
 use crate::query::ScanLog;
 use crate::recon::compare::{Report, Sink};
+use crate::recon::verdict::Verdict;
 use crate::sql::deep_stack::{DeepStack, nesting};
 use crate::sql::reconcile;
 use crate::sql::result::{PinLine, StatementResult};
 use crate::sql::statements::{self, Command, Reconcile};
+use crate::sql::verdicts;
 
 /// A report, and the tables that it was computed on.
 #[derive(Debug)]
@@ -25,12 +28,34 @@ pub struct Reconciled {
     pub notices: Vec<Notice>,
 }
 
+/// A verdict, and the tables that it was computed on.
+#[derive(Debug)]
+pub struct Judged {
+    /// What was found, and why.
+    pub verdict: Verdict,
+    /// The comparison; None: a count alone was given.
+    pub report: Option<Report>,
+    /// The tables read and their pins.
+    pub pins: Vec<PinLine>,
+    /// What the reader should know.
+    pub notices: Vec<Notice>,
+}
+
 impl Session {
-    /// Compares what a `RECONCILE` statement says; `sink` takes every finding, the examples of the report are the first.
+    /// Compares what a `RECONCILE` statement says, with or without its `VERDICT` clause, and tells which layer is
+    /// responsible for what differs; `sink` takes every finding.
     ///
     /// # Errors
-    /// Another statement; sides that cannot be compared, or that changed meanwhile.
-    pub async fn reconcile(&self, sql: &str, sink: Option<Sink>) -> Result<Reconciled> {
+    /// As [`Self::reconcile`]. What is lost of the table's history is told in the verdict.
+    pub async fn verdict(&self, sql: &str, sink: Option<Sink>) -> Result<Judged> {
+        let (asked, nesting, run, noted) = self.reconciliation(sql)?;
+        let judged = DeepStack::of(nesting).wait(self.judged(&run, &asked, sink)).await;
+        Noted::ended(noted, &run.readings(), &judged);
+        let (verdict, report) = judged?;
+        Ok(Judged { verdict, report, pins: run.lines(false), notices: run.notices() })
+    }
+
+    fn reconciliation(&self, sql: &str) -> Result<(Box<Reconcile>, usize, Run, Option<Noted>)> {
         let mut notices = Vec::new();
         let tokens = self.bound(one(sql)?, true)?;
         let noted = self.noting(&tokens);
@@ -39,27 +64,49 @@ impl Session {
             return Err(Error::invalid("a RECONCILE statement was expected").with_code("Syntax"));
         };
         let run = self.begin(ScanLog::new(), notices)?;
-        let compared = DeepStack::of(nesting).wait(self.compared(&run, &asked, sink)).await;
-        if let Some(noted) = noted {
-            match &compared {
-                Ok(_) => noted.whole(&run.readings(), 0),
-                Err(error) => noted.failed(error),
-            }
+        Ok((asked, nesting, run, noted))
+    }
+
+    async fn judged(&self, run: &Run, asked: &Reconcile, sink: Option<Sink>) -> Result<(Verdict, Option<Report>)> {
+        let into = self.free_name(run, asked).await?;
+        let (verdict, report) = verdicts::judge(&run.statement, &run.state, asked, sink).await?;
+        if let Some((database, name)) = into {
+            let table = MemTable::try_new(Verdict::schema(), vec![vec![verdict.rows()?]])?;
+            self.settings().put_local(&database, &name, Arc::new(table));
         }
+        Ok((verdict, report))
+    }
+
+    /// The name under which the answer is kept, where it is to be.
+    async fn free_name(&self, run: &Run, asked: &Reconcile) -> Result<Option<(String, String)>> {
+        let Some(name) = &asked.into else { return Ok(None) };
+        let (database, name) = self.table_name(name)?;
+        self.check_home(&database).await?;
+        self.check_free(run, &database, &name, false, false).await?;
+        Ok(Some((database, name)))
+    }
+
+    /// Compares what a `RECONCILE` statement says; `sink` takes every finding, the examples of the report are the first.
+    ///
+    /// # Errors
+    /// Another statement; sides that cannot be compared, or that changed meanwhile.
+    pub async fn reconcile(&self, sql: &str, sink: Option<Sink>) -> Result<Reconciled> {
+        let (asked, nesting, run, noted) = self.reconciliation(sql)?;
+        if asked.verdict.is_some() {
+            let more = Err(Error::invalid("a verdict is more than a comparison")
+                .with_code("Syntax")
+                .with_hint("leave VERDICT and THEIR COUNT out, or ask for the verdict: \\verdict in the shell"));
+            Noted::ended(noted, &run.readings(), &more);
+            return more;
+        }
+        let compared = DeepStack::of(nesting).wait(self.compared(&run, &asked, sink)).await;
+        Noted::ended(noted, &run.readings(), &compared);
         let report = compared?;
         Ok(Reconciled { report, pins: run.lines(false), notices: run.notices() })
     }
 
     async fn compared(&self, run: &Run, asked: &Reconcile, sink: Option<Sink>) -> Result<Report> {
-        let into = match &asked.into {
-            Some(name) => {
-                let (database, name) = self.table_name(name)?;
-                self.check_home(&database).await?;
-                self.check_free(run, &database, &name, false, false).await?;
-                Some((database, name))
-            }
-            None => None,
-        };
+        let into = self.free_name(run, asked).await?;
         let report = reconcile::plan(&run.statement, &run.state, asked, sink).await?.run().await?;
         if let Some((database, name)) = into {
             let table = MemTable::try_new(Report::schema(), vec![vec![report.rows()?]])?;
@@ -69,6 +116,10 @@ impl Session {
     }
 
     pub(super) async fn reconcile_rows(&self, run: &Run, asked: &Reconcile) -> Result<StatementResult> {
+        if asked.verdict.is_some() {
+            let (verdict, _) = self.judged(run, asked, None).await?;
+            return Ok(rows(verdict.rows()?, run));
+        }
         let report = self.compared(run, asked, None).await?;
         Ok(rows(report.rows()?, run))
     }

@@ -8,7 +8,14 @@
 //!   [WHERE condition] [HORIZON column <= value] [TOLERANCE column 0.01, column rel:0.001]
 //!   [ZONE '+08:00'] [ROUND HALF UP] [SAMPLE n PERCENT BY KEY HASH] [LIMIT n PER CLASS] [STOP AFTER n]
 //!   [PROGRESS 'file'] [INTO name]
+//!   [VERDICT [OF n KEYS]] [THEIR COUNT n | (SELECT …)]
+//!
+//! RECONCILE table [AT (…)] WITH COUNT n
 //! ```
+//!
+//! VERDICT makes the answer the verdict in place of the findings. It is a clause and no EXPLAIN: an EXPLAIN reads no row,
+//! and a verdict reads all of them, and more. THEIR COUNT is a count of the other side that the verdict accounts for;
+//! WITH COUNT has nothing else to go by.
 
 use std::collections::BTreeMap;
 
@@ -19,6 +26,7 @@ use datafusion::sql::sqlparser::tokenizer::{Span, Token, TokenWithSpan};
 use super::{factor, parse_error, parser};
 use crate::error::{Error, Result};
 use crate::notice::Notice;
+use crate::recon::verdict::KEYS;
 use crate::sql::rewrite::rewrite;
 use crate::sql::tokens::{are_words, is_word, syntax};
 
@@ -26,7 +34,8 @@ use crate::sql::tokens::{are_words, is_word, syntax};
 pub(crate) const EXAMPLES: usize = 100;
 
 const USAGE: &str = "write RECONCILE t AT (VERSION => 3) WITH (SELECT …) ON KEY (id) [COMPARE (a, b MAP ('x' => '1'))] [WHERE …] \
-                     [HORIZON c <= …] [TOLERANCE a 0.01] [SAMPLE 1 PERCENT BY KEY HASH] [LIMIT 100 PER CLASS] [INTO name]";
+                     [HORIZON c <= …] [TOLERANCE a 0.01] [SAMPLE 1 PERCENT BY KEY HASH] [LIMIT 100 PER CLASS] [INTO name] \
+                     [VERDICT OF 100 KEYS] [THEIR COUNT 503]";
 
 /// The right side.
 #[derive(Debug)]
@@ -37,6 +46,8 @@ pub(crate) enum RightSide {
     Query(Box<Query>),
     /// A file.
     File(String),
+    /// Nothing but a count.
+    Count,
     /// A database: its address, and a table or query in it.
     Source {
         /// With secrets.
@@ -44,6 +55,15 @@ pub(crate) enum RightSide {
         /// In the database's own words; empty: what the address names.
         what: String,
     },
+}
+
+/// A count of the other side.
+#[derive(Debug)]
+pub(crate) enum Theirs {
+    /// As it is written.
+    Number(u64),
+    /// A query of the session for one number.
+    Query(Box<Query>),
 }
 
 /// One comparison.
@@ -65,6 +85,9 @@ pub(crate) struct Reconcile {
     pub(crate) stop_after: Option<u64>,
     pub(crate) progress: Option<String>,
     pub(crate) into: Option<ObjectName>,
+    /// Findings that a verdict looks up; None: the comparison alone is wanted.
+    pub(crate) verdict: Option<usize>,
+    pub(crate) theirs: Option<Theirs>,
 }
 
 /// Where a word stands outside of parentheses.
@@ -96,11 +119,19 @@ pub(crate) fn parse(tokens: Vec<TokenWithSpan>, notices: &mut Vec<Notice>) -> Re
     let usage = |message: &str| syntax(message, begin).with_hint(USAGE);
     let with =
         top_level(&tokens, 1, &["WITH"]).ok_or_else(|| usage("RECONCILE lacks what the table is compared with"))?;
-    let on = top_level(&tokens, with, &["ON", "KEY"]).ok_or_else(|| usage("RECONCILE lacks ON KEY"))?;
     let left = factor(rewrite(tokens.get(1..with).unwrap_or_default().to_vec(), notices)?, 0).map_err(hinted)?;
-    let right = right_side(tokens.get(with + 1..on).unwrap_or_default(), notices, begin)?;
-    let mut clauses = Clauses { parser: parser(tokens.get(on + 2..).unwrap_or_default().to_vec()), begin };
-    let key = clauses.names()?;
+    let rest = tokens.get(with + 1..).unwrap_or_default();
+    let alone = is_word(rest.first(), "COUNT") && matches!(rest.get(1).map(|t| &t.token), Some(Token::Number(..)));
+    let (right, mut clauses, key) = if alone {
+        (RightSide::Count, Clauses { parser: parser(rest.get(1..).unwrap_or_default().to_vec()), begin }, Vec::new())
+    } else {
+        let on = top_level(&tokens, with, &["ON", "KEY"]).ok_or_else(|| usage("RECONCILE lacks ON KEY"))?;
+        let right = right_side(tokens.get(with + 1..on).unwrap_or_default(), notices, begin)?;
+        let mut clauses = Clauses { parser: parser(tokens.get(on + 2..).unwrap_or_default().to_vec()), begin };
+        let key = clauses.names()?;
+        (right, clauses, key)
+    };
+    let theirs = if alone { Some(Theirs::Number(clauses.count()?)) } else { None };
     let mut found = Reconcile {
         left,
         right,
@@ -118,9 +149,14 @@ pub(crate) fn parse(tokens: Vec<TokenWithSpan>, notices: &mut Vec<Notice>) -> Re
         stop_after: None,
         progress: None,
         into: None,
+        verdict: alone.then_some(KEYS),
+        theirs,
     };
     let mut seen: Vec<String> = Vec::new();
     while let Some(word) = clauses.word()? {
+        if alone && word != "INTO" {
+            return Err(clauses.wrong(&format!("{word} does not go with a count alone")));
+        }
         if seen.contains(&word) && word != "TOLERANCE" {
             return Err(clauses.wrong(&format!("{word} stands twice")));
         }
@@ -364,6 +400,29 @@ impl Clauses {
                 let name = self.parser.parse_object_name(false);
                 found.into = Some(self.told(name)?);
             }
+            "VERDICT" => {
+                let mut keys = KEYS;
+                if is_next(&self.parser, "OF") {
+                    self.parser.next_token();
+                    let count = self.count()?;
+                    keys = usize::try_from(count).map_err(|_| self.wrong("so many keys cannot be looked at"))?;
+                    self.expect(&["KEYS"])?;
+                }
+                found.verdict = Some(keys);
+            }
+            "THEIR" => {
+                self.expect(&["COUNT"])?;
+                found.theirs = Some(if self.parser.consume_token(&Token::LParen) {
+                    let query = self.parser.parse_query();
+                    let query = self.told(query)?;
+                    let close = self.parser.expect_token(&Token::RParen);
+                    self.told(close)?;
+                    Theirs::Query(query)
+                } else {
+                    Theirs::Number(self.count()?)
+                });
+                found.verdict.get_or_insert(KEYS);
+            }
             other => return Err(self.wrong(&format!("{other} is no clause of RECONCILE"))),
         }
         Ok(())
@@ -423,6 +482,24 @@ mod tests {
         assert!(matches!(right("'mysql://h/db' FROM 'pay'").unwrap(), RightSide::Source { what, .. } if what == "pay"));
         let error = right("'mysql://u:geheim@h/db' 'pay'").unwrap_err();
         assert!(!format!("{error:?}").contains("geheim"), "{error:?}");
+    }
+
+    #[test]
+    fn a_verdict_is_a_clause_and_a_count_goes_with_it() {
+        let found = |rest: &str| parsed(&format!("RECONCILE t WITH u ON KEY (id) {rest}"));
+        assert_eq!(found("").unwrap().verdict, None);
+        assert_eq!(found("VERDICT").unwrap().verdict, Some(KEYS));
+        let both = found("VERDICT OF 7 KEYS THEIR COUNT 503").unwrap();
+        assert_eq!(both.verdict, Some(7));
+        assert!(matches!(both.theirs, Some(Theirs::Number(503))));
+        let query = found("THEIR COUNT (SELECT count(*) FROM x) LIMIT 5 PER CLASS").unwrap();
+        assert!(matches!(query.theirs, Some(Theirs::Query(_))) && query.verdict == Some(KEYS) && query.examples == 5);
+        let alone = parsed("RECONCILE t@v3 WITH COUNT 503").unwrap();
+        assert!(matches!((alone.right, alone.theirs), (RightSide::Count, Some(Theirs::Number(503)))));
+        for wrong in ["RECONCILE t WITH COUNT 5 ON KEY (id)", "RECONCILE t WITH COUNT -5", "RECONCILE t WITH COUNT"] {
+            assert_eq!(parsed(wrong).unwrap_err().code(), "Syntax", "{wrong}");
+        }
+        assert_eq!(found("VERDICT OF KEYS").unwrap_err().code(), "Syntax");
     }
 
     #[test]

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use datafusion::common::ScalarValue;
+
 use super::super::life::{candidates, line_of};
-use super::super::rows::{FileRows, RowReader};
+use super::super::rows::{FileRows, FoundRow, RowReader};
 use super::super::timeline::is_of_state;
 use super::super::{Fate, KeyHistory, KeyScope, Seen, Span, Version, Written};
 use super::{Explanation, One, RECORD_EXPIRY, Reason};
@@ -83,7 +85,7 @@ impl One<'_> {
         if let Some(version) = first {
             return Ok(self.later(version));
         }
-        let (rolled_back, unread_aside) = self.rolled_back().await?;
+        let (rolled_back, unread_aside) = self.rolled_back(None).await?;
         if let Some(found) = rolled_back {
             return Ok(found);
         }
@@ -194,8 +196,9 @@ impl One<'_> {
         Ok(Some(found))
     }
 
-    /// States that are kept by a tag and were rolled back, or may have been; and whether some of it cannot be read.
-    async fn rolled_back(&self) -> Result<(Option<Explanation>, bool)> {
+    /// States that are kept by a tag and were rolled back, or may have been; and whether some of it cannot be read. `with`: a
+    /// column and its value.
+    pub(super) async fn rolled_back(&self, with: Option<(usize, &ScalarValue)>) -> Result<(Option<Explanation>, bool)> {
         let (_, aside) = line_of(self.history);
         let mut unread = false;
         for recorded in aside.iter().rev() {
@@ -209,15 +212,16 @@ impl One<'_> {
                 Err(error) => return Err(error),
             };
             let files = candidates(self.history, &self.history.pin, self.key, true, live).await?;
-            let (first, lost) = self.first_with(&files).await?;
+            let (first, lost) = self.first_with(&files, with).await?;
             unread |= lost;
             if let Some((file, sequence)) = first {
                 let (certainly, confidence) = match recorded.standing {
                     Standing::Doubtful => ("may have been", Confidence::Heuristic),
                     _ => ("was", Confidence::Exact),
                 };
+                let what = if with.is_some() { "the expected value of " } else { "" };
                 let text = format!(
-                    "{} is in {}, kept as {}, which {certainly} rolled back",
+                    "{what}{} is in {}, kept as {}, which {certainly} rolled back",
                     self.key.text(),
                     self.commit_text(&recorded.snapshot),
                     recorded.kept
@@ -245,7 +249,7 @@ impl One<'_> {
         for (own, reason, what) in [(true, Reason::OtherBucket, "bucket"), (false, Reason::OtherPartition, "partition")]
         {
             let files = candidates(self.history, &anywhere, self.key, own, live.clone()).await?;
-            let (first, lost) = self.first_with(&files).await?;
+            let (first, lost) = self.first_with(&files, None).await?;
             unread |= lost;
             if let Some((file, sequence)) = first {
                 let unit = self.texts.unit(&file.entry)?;
@@ -258,15 +262,27 @@ impl One<'_> {
         Ok((None, unread))
     }
 
-    /// The first file that adds the key, and the sequence number there; and whether some file cannot be read.
-    async fn first_with(&self, files: &[Arc<PlannedFile>]) -> Result<(Option<(Arc<PlannedFile>, i64)>, bool)> {
+    /// The first file that adds the key, with a value in a column where that is asked, and the sequence number there; and
+    /// whether some file cannot be read.
+    async fn first_with(
+        &self,
+        files: &[Arc<PlannedFile>],
+        with: Option<(usize, &ScalarValue)>,
+    ) -> Result<(Option<(Arc<PlannedFile>, i64)>, bool)> {
+        let has = |row: &FoundRow| match with {
+            None => true,
+            Some((column, value)) => {
+                let found = row.row.columns().get(column).map(|column| ScalarValue::try_from_array(column, 0));
+                matches!(found, Some(Ok(found)) if found == *value)
+            }
+        };
         let mut reader = RowReader::new(self.history, self.key, self.budget, self.zone.zone())?;
         let mut unread = false;
         for (file, rows) in files.iter().zip(reader.read(files).await?) {
             match rows {
                 FileRows::Unread(_) => unread = true,
                 FileRows::Found(rows) => {
-                    if let Some(row) = rows.iter().find(|row| !row.kind.is_retract()) {
+                    if let Some(row) = rows.iter().find(|row| !row.kind.is_retract() && has(row)) {
                         return Ok((Some((Arc::clone(file), row.sequence)), unread));
                     }
                 }

@@ -1,0 +1,259 @@
+//! `\verdict`: which layer is responsible for a difference, and what proves it.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use futures::future::{FutureExt, LocalBoxFuture};
+
+use super::{Argument, Call, Command, Task, usage};
+use crate::error::{Error, Result};
+use crate::shell::checks::{self, Expected};
+use crate::shell::language::both;
+use crate::shell::render::Format;
+use crate::shell::state::Shell;
+use crate::shell::variables::{quoted, replaced};
+use crate::sql::Session;
+use crate::sql::verdict::Verdict;
+
+/// `\verdict`
+pub const VERDICT: Command = Command {
+    names: &["verdict"],
+    usage: "file.toml [check …] [--at pin] [--out dir] [--as text|json|html] [--keys n] [--their-count n] | t --their-count n | t with … on key (…)",
+    task: Task::Prove,
+    about: both("which layer is responsible for a difference, with proof", "差异由哪一层造成，并给出证据"),
+    detail: both(
+        "\\verdict checks/pay.toml --at tag:eod --out report\n\
+         \\verdict pay.t@v3 --their-count 503\n\
+         \\verdict pay.t@v3 with (select * from u) on key (id)\n\
+         layers: engine, visibility, counting rule, business mapping, upstream, commit protocol, co-writing, operation on\n\
+         the table, commit identity, storage; --out writes text, JSON and a page of its own for each check; exit code 0\n\
+         when all is as expected, 3 when not",
+        "\\verdict checks/pay.toml --at tag:eod --out report\n\
+         \\verdict pay.t@v3 --their-count 503\n\
+         \\verdict pay.t@v3 with (select * from u) on key (id)\n\
+         层次：引擎、可见性、计数口径、业务映射、上游、提交协议、并发写、对表的操作、提交标识、存储；\n\
+         --out 为每个核对写出文本、JSON 和独立网页；全部符合预期时退出码 0，否则 3",
+    ),
+    argument: Argument::File,
+    run,
+};
+
+/// How a verdict is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum As {
+    Text,
+    Json,
+    Html,
+}
+
+impl As {
+    fn parse(text: &str) -> Result<Self> {
+        match text.to_lowercase().as_str() {
+            "text" => Ok(Self::Text),
+            "json" => Ok(Self::Json),
+            "html" => Ok(Self::Html),
+            other => Err(usage(format!("{other} is none of text, json and html"))),
+        }
+    }
+}
+
+/// What a line says.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Asked {
+    /// A file of checks, or a table.
+    what: String,
+    checks: Vec<String>,
+    at: Option<String>,
+    out: Option<PathBuf>,
+    form: Option<As>,
+    keys: Option<u64>,
+    theirs: Option<u64>,
+}
+
+fn asked(words: Vec<String>) -> Result<Asked> {
+    let mut asked = Asked::default();
+    let mut words = words.into_iter();
+    while let Some(word) = words.next() {
+        let mut value = |name: &str| words.next().ok_or_else(|| usage(format!("{name} lacks its value")));
+        let number = |text: String| text.parse::<u64>().map_err(|_| usage(format!("{text} is no count")));
+        match word.as_str() {
+            "--at" => asked.at = Some(value("--at")?),
+            "--out" => asked.out = Some(value("--out")?.into()),
+            "--as" => asked.form = Some(As::parse(&value("--as")?)?),
+            "--keys" => asked.keys = Some(number(value("--keys")?)?),
+            "--their-count" => asked.theirs = Some(number(value("--their-count")?)?),
+            option if option.starts_with("--") => return Err(usage(format!("there is no option {option}"))),
+            _ if asked.what.is_empty() => asked.what = word,
+            _ => asked.checks.push(word),
+        }
+    }
+    Ok(asked)
+}
+
+/// One verdict that is wanted: its name, its statement, what makes it pass.
+type Run = (String, String, Expected);
+
+fn is_file(word: &str) -> bool {
+    Path::new(word).extension().is_some_and(|ending| ending.eq_ignore_ascii_case("toml"))
+}
+
+fn of_checks(asked: &Asked) -> Result<Vec<Run>> {
+    let file = Path::new(&asked.what);
+    let checks = checks::read(file)?;
+    if let Some(unknown) = asked.checks.iter().find(|name| !checks.iter().any(|check| check.name == **name)) {
+        let known: Vec<&str> = checks.iter().map(|check| check.name.as_str()).collect();
+        return Err(usage(format!("there is no check {unknown} in the file: it has {}", known.join(", "))));
+    }
+    let folder = file.parent().unwrap_or(Path::new("")).to_path_buf();
+    let wanted = checks.into_iter().filter(|check| asked.checks.is_empty() || asked.checks.contains(&check.name));
+    let run = |check: checks::Check| {
+        let sql = check.verdict(asked.at.as_deref(), &folder, asked.keys, asked.theirs)?;
+        Ok((check.name.clone(), sql, check.expected))
+    };
+    wanted.map(run).collect()
+}
+
+fn run(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
+    async move {
+        let words = call.words(&shell.variables)?;
+        let options = words.iter().any(|word| word.starts_with("--"));
+        let (runs, asked) = if words.iter().any(|word| is_file(word)) {
+            let asked = asked(words)?;
+            (of_checks(&asked)?, asked)
+        } else if options {
+            let asked = asked(words)?;
+            let (Some(theirs), true) = (asked.theirs, asked.checks.is_empty()) else {
+                return Err(usage("write \\verdict table --their-count n, or name a file of checks"));
+            };
+            let sql = format!("RECONCILE {} WITH COUNT {theirs}", checks::table_at(&asked.what, asked.at.as_deref()));
+            (vec![("count".to_string(), sql, Expected::Equal)], asked)
+        } else if words.is_empty() {
+            return Err(usage(
+                "write \\verdict file.toml, \\verdict table --their-count n, or \\verdict t with … on key (…)",
+            ));
+        } else {
+            let sql = format!("RECONCILE {}", replaced(call.sql(), &shell.variables));
+            (vec![("verdict".to_string(), sql, Expected::Equal)], Asked::default())
+        };
+        let form = asked.form.unwrap_or(if shell.settings.format == Format::Json { As::Json } else { As::Text });
+        let several = runs.len() > 1;
+        if several && form == As::Html && asked.out.is_none() {
+            return Err(usage("a page is of one check: name one, or write all of them with --out"));
+        }
+        let (mut notes, mut lines, mut red, mut documents) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for (name, sql, expected) in runs {
+            let session: Arc<Session> = Arc::clone(&shell.session);
+            let done = shell.under_guard(async move { session.verdict(&sql, None).await }).await;
+            let done = done.map_err(|error| error.with_context("check", &name))?;
+            let verdict = &done.verdict;
+            if let Some(folder) = &asked.out {
+                write_all(folder, &name, verdict)?;
+            }
+            match form {
+                As::Text if several => documents.push(format!("== {name}\n{}", verdict.text())),
+                As::Text => documents.push(verdict.text()),
+                As::Json => documents.push(verdict.json()?),
+                As::Html => documents.push(verdict.page()),
+            }
+            let line = format!("{name}: {}: {}", verdict.summary.outcome, verdict.summary.line);
+            if verdict.summary.clean != (expected == Expected::Equal) {
+                red.push(match expected {
+                    Expected::Equal => line,
+                    Expected::Different => format!("{name}: nothing differs, and something was to"),
+                });
+            } else {
+                lines.push(line);
+            }
+            notes.extend(shell.notes(&[], &done.notices));
+        }
+        shell.document(&document(form, several, &documents))?;
+        // nothing stands beside a document that a program reads
+        if form == As::Text {
+            shell.say(&notes)?;
+        }
+        match red.as_slice() {
+            [] if several && form == As::Text => shell.say(&lines),
+            [] => Ok(()),
+            red => Err(Error::invalid(red.join("\n")).with_code("Different")),
+        }
+    }
+    .boxed_local()
+}
+
+/// Several verdicts as one document.
+fn document(form: As, several: bool, documents: &[String]) -> String {
+    let mut text = match (form, several) {
+        (As::Json, true) => format!("[{}]", documents.join(",\n")),
+        _ => documents.join("\n"),
+    };
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text
+}
+
+/// Writes a verdict in every form.
+fn write_all(folder: &Path, name: &str, verdict: &Verdict) -> Result<()> {
+    // a name is no path
+    let mut file = String::new();
+    for c in name.chars() {
+        let plain = c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+        let _ = write!(file, "{}", if plain { c } else { '_' });
+    }
+    for (ending, text) in [("txt", verdict.text()), ("json", verdict.json()?), ("html", verdict.page())] {
+        let path = folder.join(format!("{}.{ending}", file.trim_start_matches('.')));
+        let written = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&path, text));
+        written.map_err(|error| {
+            Error::unavailable("the verdict cannot be written there")
+                .with_code("Storage")
+                .with_context("file", path.display())
+                .with_source(error)
+        })?;
+    }
+    Ok(())
+}
+
+/// The line that a subcommand is a twin of.
+pub fn line(words: &[String], options: &[(&str, Option<String>)]) -> String {
+    let mut line = "\\verdict".to_string();
+    for word in words {
+        let _ = write!(line, " {}", quoted(word, '\''));
+    }
+    for (name, value) in options {
+        if let Some(value) = value {
+            let _ = write!(line, " {name} {}", quoted(value, '\''));
+        }
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        text.split(' ').map(str::to_string).collect()
+    }
+
+    #[test]
+    fn a_line_names_what_is_judged_and_how_it_is_told() {
+        let found = asked(words("a.toml pay --at v3 --out d --as html --keys 7 --their-count 503")).unwrap();
+        let expected = Asked {
+            what: "a.toml".into(),
+            checks: vec!["pay".into()],
+            at: Some("v3".into()),
+            out: Some("d".into()),
+            form: Some(As::Html),
+            keys: Some(7),
+            theirs: Some(503),
+        };
+        assert_eq!(found, expected);
+        for line in ["a.toml --as pdf", "a.toml --keys many", "a.toml --at", "a.toml --what 1"] {
+            assert_eq!(asked(words(line)).unwrap_err().code(), "Usage", "{line}");
+        }
+        assert_eq!(document(As::Json, true, &["{}".into(), "{}".into()]), "[{},\n{}]\n");
+        let twin = line(&["it's".into()], &[("--at", Some("v3".into())), ("--out", None)]);
+        assert_eq!(twin, "\\verdict 'it''s' --at 'v3'");
+    }
+}
