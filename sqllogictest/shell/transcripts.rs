@@ -105,6 +105,8 @@ fn run(words: &[String], input: &[String], env: &BTreeMap<String, String>, folde
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap_or_default())
         .env("HOME", folder)
+        // the journal would lie in the folder that others look at
+        .env("LAKEPIN_JOURNAL", "")
         .envs(env)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -154,14 +154,14 @@ impl Facts {
         if let (true, Some(found)) = (winner.user == loser.user, self.by_values()) {
             return found;
         }
-        let mut found = if winner.user != loser.user {
+        let mut found = if self.ahead {
+            self.told(Layer::Visibility, Confidence::Inferred)
+                .with("the lake is newer than the source was when it was read")
+        } else if winner.user != loser.user {
             self.told(Layer::CoWriting, Confidence::Inferred).with(format!(
                 "{} of snapshot {} wrote over what {} had written in snapshot {}, which the source still has",
                 winner.user, winner.snapshot, loser.user, loser.snapshot
             ))
-        } else if self.ahead {
-            self.told(Layer::Visibility, Confidence::Inferred)
-                .with("the lake is newer than the source was when it was read")
         } else {
             self.told(Layer::Upstream, Confidence::Inferred)
                 .with("the writer of the source's value wrote another one later, which the source does not have")

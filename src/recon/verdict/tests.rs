@@ -159,6 +159,15 @@ fn an_older_source_lacks_every_newer_commit_and_not_one_row() {
     foreign.iter_mut().for_each(|facts| facts.commit = Some(commit(7, "fix", "batch", "APPEND")));
     ahead::mark(&mut foreign, &commits, 1.0);
     assert!(!foreign[0].ahead);
+    // it came last, behind two that the source lacks too: then it lacks all three
+    let repair = || Facts { commit: Some(commit(9, "fix", "batch", "APPEND")), ..newer(9) };
+    let mut behind: Vec<Facts> = [newer(7), newer(7), newer(8), newer(8), repair(), repair()].into();
+    ahead::mark(&mut behind, &commits, 1.0);
+    assert!(behind.iter().all(|facts| facts.decide().layer == Some(Layer::Visibility)));
+    // alone it is what it is
+    let mut alone: Vec<Facts> = [repair(), repair()].into();
+    ahead::mark(&mut alone, &commits, 1.0);
+    assert!(alone.iter().all(|facts| facts.decide().layer == Some(Layer::CoWriting)));
     // one row of the newest commits of many
     let mut few: Vec<Facts> = [7].map(newer).into();
     ahead::mark(&mut few, &commits, 1.0);

@@ -96,6 +96,8 @@ fn of_time_travel(code: &str) -> Option<&'static str> {
         "Superseded" => "该提交者已提交更高的标识：现在再提交会被当作已完成而过滤掉，要换新的标识",
         "CommitUnknown" => "历史已不完整，无法断定：用 --since 给出首次提交之前的快照，或查提交方的日志，不要直接重跑",
         "AnomaliesFound" => "历史中有错误级异常：D-1、D-4、D-7、D-18 表示提交身份已乱，先停写入，保留现场，不要清理",
+        "JournalFailed" => "读取日志写不进或读不出：看错误中的文件；LAKEPIN_JOURNAL 可指定另一个文件，为空则不记录",
+        "NoJournal" => "本会话没有读取日志：在 shell 中把 LAKEPIN_JOURNAL 设为文件；服务中设置 SessionConfig::journal",
         "GateTimeout" => "等待超时：看 \\commits 里谁提交到哪里；放宽 --timeout，或减少条件",
         "NoWatermark" => "表没有水位线：改用 ALIGN ON TIMESTAMP 或 ALIGN ON IDENTIFIER … USER …",
         "SnapshotExpired" => {
