@@ -46,7 +46,7 @@ async fn the_journal_tells_what_each_statement_read() {
     assert!(text.contains("manifest-list") && !text.contains("VERSION AS OF"), "fingerprints, no statements: {text}");
     let without = session_of(&dir).await;
     assert_eq!(code(&without, READS).await, "NoJournal");
-    assert_eq!(code(&session, "SELECT * FROM recon.other").await, "TableNotFound");
+    assert_eq!(code(&session, "SELECT * FROM recon.other").await, "DatabaseNotFound");
     assert_eq!(code(&session, "SELECT * FROM recon.read_journal VERSION AS OF 1").await, "CannotTravel");
 }
 
