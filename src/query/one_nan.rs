@@ -10,9 +10,10 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray, make_array};
+use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray, make_array, new_null_array};
 use arrow::datatypes::{DataType, FieldRef, Float32Type, Float64Type, Schema};
 use arrow::error::ArrowError;
+use datafusion::common::ScalarValue;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::utils::take_function_args;
@@ -116,12 +117,20 @@ impl ScalarUDFImpl for OneNumber {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> DfResult<ColumnarValue> {
+        let declared = args.return_field.data_type();
         let [of] = take_function_args(self.name(), args.args)?;
         Ok(match of {
+            // an answer from statistics may be a NULL without a type
+            ColumnarValue::Array(values) if *values.data_type() == DataType::Null => {
+                ColumnarValue::Array(new_null_array(declared, values.len()))
+            }
             ColumnarValue::Array(values) => ColumnarValue::Array(one(&values, self.zeros)?),
+            ColumnarValue::Scalar(value) if value.data_type() == DataType::Null => {
+                ColumnarValue::Scalar(ScalarValue::try_from(declared)?)
+            }
             ColumnarValue::Scalar(value) => {
                 let values = one(&value.to_array()?, self.zeros)?;
-                ColumnarValue::Scalar(datafusion::common::ScalarValue::try_from_array(&values, 0)?)
+                ColumnarValue::Scalar(ScalarValue::try_from_array(&values, 0)?)
             }
         })
     }
