@@ -10,10 +10,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray, make_array, new_null_array};
+use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray, make_array};
 use arrow::datatypes::{DataType, FieldRef, Float32Type, Float64Type, Schema};
 use arrow::error::ArrowError;
-use datafusion::common::ScalarValue;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::utils::take_function_args;
@@ -27,6 +26,7 @@ use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
+use datafusion::physical_plan::placeholder_row::PlaceholderRowExec;
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 
@@ -117,20 +117,12 @@ impl ScalarUDFImpl for OneNumber {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> DfResult<ColumnarValue> {
-        let declared = args.return_field.data_type();
         let [of] = take_function_args(self.name(), args.args)?;
         Ok(match of {
-            // an answer from statistics may be a NULL without a type
-            ColumnarValue::Array(values) if *values.data_type() == DataType::Null => {
-                ColumnarValue::Array(new_null_array(declared, values.len()))
-            }
             ColumnarValue::Array(values) => ColumnarValue::Array(one(&values, self.zeros)?),
-            ColumnarValue::Scalar(value) if value.data_type() == DataType::Null => {
-                ColumnarValue::Scalar(ScalarValue::try_from(declared)?)
-            }
             ColumnarValue::Scalar(value) => {
                 let values = one(&value.to_array()?, self.zeros)?;
-                ColumnarValue::Scalar(ScalarValue::try_from_array(&values, 0)?)
+                ColumnarValue::Scalar(datafusion::common::ScalarValue::try_from_array(&values, 0)?)
             }
         })
     }
@@ -182,7 +174,9 @@ pub(super) struct OneNanRead;
 
 impl PhysicalOptimizerRule for OneNanRead {
     fn optimize(&self, plan: Arc<dyn ExecutionPlan>, config: &ConfigOptions) -> DfResult<Arc<dyn ExecutionPlan>> {
-        plan.transform_up(|node| match node.children().is_empty() {
+        // the one row that literals stand on has no values, whatever its columns are called
+        let reads = |node: &Arc<dyn ExecutionPlan>| node.children().is_empty() && !node.is::<PlaceholderRowExec>();
+        plan.transform_up(|node| match reads(&node) {
             true => with_one_nan_from(0, node, config),
             false => Ok(Transformed::no(node)),
         })
