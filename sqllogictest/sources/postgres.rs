@@ -398,6 +398,17 @@ async fn one_state(server: &Server) -> Ended {
     let off = source.position().clock_millis - lakepin::storage::env::now_millis();
     assert!(off.abs() < 120_000, "the server's clock is off by {off} ms");
     assert!(source.position().position.starts_with("LSN ") && source.position().lag_millis.is_none());
+    // of one state is what the log moves: no view, nothing unlogged, wherever it stands in a query
+    server.run("CREATE VIEW seen AS SELECT id FROM s; CREATE UNLOGGED TABLE loose (id INT)").await;
+    for (query, is_state) in [
+        ("SELECT id FROM s", true),
+        ("WITH q AS (SELECT id FROM s) SELECT id FROM q, generate_series(1, 2)", true),
+        ("SELECT id FROM s WHERE id NOT IN (SELECT id FROM loose)", false),
+        ("SELECT \"id\" FROM \"seen\"", false),
+    ] {
+        let source = open(&server.url(""), query).await.map_err(|e| format!("{e:?}"))?;
+        assert_eq!(source.position().is_state, is_state, "{query}: {:?}", source.position());
+    }
     Ok(source.position().to_string())
 }
 

@@ -80,6 +80,12 @@ impl Output {
         Self::start(target, keep_partial)
     }
 
+    /// Opens a file, whatever its name begins with.
+    pub fn of_file(path: &Path) -> Result<Self> {
+        let name = path.display().to_string();
+        Ok(Self { name, keep_partial: false, target: file(path, false)?, results: 0, failed: false })
+    }
+
     /// Refuses to have a file in a warehouse; what a program does is the user's own affair.
     pub fn check_outside(&self, warehouse: &Warehouse) -> Result<()> {
         if self.is_program() { Ok(()) } else { warehouse.check_outside("the output", &self.name) }

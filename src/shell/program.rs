@@ -306,6 +306,10 @@ fn scripted(common: &Common, inputs: Vec<Input>, threads: &Threads) -> Result<u8
 
 /// The output file gets its name when all went well.
 fn close(shell: &mut Shell) -> u8 {
+    // no statement follows that would tell it
+    if let Some(notice) = shell.session.journal_failure() {
+        let _ = shell.say(&shell.notes(&[], &[notice]));
+    }
     let code = shell.exit_code();
     let Some(output) = shell.output.take() else { return code };
     if output.holds_nothing() || code != exit::DONE && output.keeps_partial() == Some(false) {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use indexmap::IndexMap;
 use parking_lot::{Mutex, RwLock};
@@ -173,6 +174,8 @@ pub(crate) struct Settings {
     pub(crate) journal: RwLock<Option<Arc<Journal>>>,
     /// Why the last entry could not be kept, until it is told.
     pub(super) journal_failed: Mutex<Option<Error>>,
+    /// Whether it was told since an entry could last be kept: every statement would say the same.
+    pub(super) journal_told: AtomicBool,
 }
 
 impl Settings {

@@ -25,12 +25,16 @@ mod secrets;
 mod tls;
 
 use std::fmt;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use arrow::datatypes::DataType;
 use async_trait::async_trait;
 use datafusion::common::ScalarValue;
 use datafusion::execution::SendableRecordBatchStream;
+use datafusion::sql::sqlparser::ast::{ObjectName, visit_relations};
+use datafusion::sql::sqlparser::dialect::Dialect;
+use datafusion::sql::sqlparser::parser::Parser;
 
 use crate::error::{Error, Result};
 
@@ -133,6 +137,20 @@ fn is_fixed(query: &str) -> bool {
     ];
     let mut words = query.split(|c: char| !c.is_alphanumeric() && c != '_');
     !query.contains("@") && !words.any(|word| MOVING.iter().any(|moving| word.eq_ignore_ascii_case(moving)))
+}
+
+/// What a query names to read, each once, names of its own WITH among them; None: only the server understands it.
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+fn relations(query: &str, dialect: &dyn Dialect) -> Option<Vec<ObjectName>> {
+    let parsed = Parser::parse_sql(dialect, query).ok()?;
+    let mut found = Vec::new();
+    let _ = visit_relations(&parsed, |name| {
+        if !found.contains(name) {
+            found.push(name.clone());
+        }
+        ControlFlow::<()>::Continue(())
+    });
+    Some(found)
 }
 
 /// A column of a source.

@@ -11,6 +11,7 @@ mod echo;
 mod errors;
 mod explain;
 mod files;
+mod findings;
 mod forensics;
 mod help;
 mod history;

@@ -1,18 +1,15 @@
 //! `\reconcile`: checks of a file, or one comparison, with a verdict that scripts can go by.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, RecordBatch, StringArray, UInt64Array};
+use arrow::array::{ArrayRef, AsArray, RecordBatch, StringArray};
 use arrow::compute::concat_batches;
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::datatypes::{DataType, Field, Schema};
 use futures::future::{FutureExt, LocalBoxFuture};
-use parking_lot::Mutex;
-use parquet::arrow::ArrowWriter;
 
+use super::findings::{Files, OutFormat, plain};
 use super::listings::literal;
 use super::{Argument, Call, Command, Task, usage};
 use crate::error::{Error, Result};
@@ -21,7 +18,7 @@ use crate::shell::execute::{Answer, Show};
 use crate::shell::language::both;
 use crate::shell::state::Shell;
 use crate::shell::variables::replaced;
-use crate::sql::{Class, Example, Reconciled, Session, Sink};
+use crate::sql::{Reconciled, Session, Sink};
 
 /// `\reconcile`
 pub const RECONCILE: Command = Command {
@@ -51,15 +48,6 @@ struct Asked {
     out: Option<PathBuf>,
     format: OutFormat,
     why: bool,
-}
-
-/// How findings are written.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum OutFormat {
-    #[default]
-    Csv,
-    Ndjson,
-    Parquet,
 }
 
 fn asked(words: Vec<String>) -> Result<Asked> {
@@ -118,7 +106,8 @@ fn run(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
         let mut told = Vec::new();
         for (name, sql, expected) in runs {
             let session: Arc<Session> = Arc::clone(&shell.session);
-            let files = out.as_ref().map(|folder| Files::new(&folder.join(&name), format));
+            let warehouse = shell.session.warehouse();
+            let files = out.as_ref().map(|folder| Files::new(&folder.join(plain(&name)), format, warehouse));
             let sink: Option<Sink> =
                 files.clone().map(|files| -> Sink { Box::new(move |example| files.lock().write(example)) });
             let done = shell.under_guard(async move { session.reconcile(&sql, sink).await }).await;
@@ -207,122 +196,6 @@ fn named(name: &str, rows: &RecordBatch) -> Result<RecordBatch> {
     let names: ArrayRef = Arc::new(StringArray::from_iter_values(std::iter::repeat_n(name, rows.num_rows())));
     let columns = std::iter::once(names).chain(rows.columns().iter().cloned()).collect();
     Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?)
-}
-
-/// Findings a file has in memory before they are written.
-const FINDINGS: usize = 4096;
-
-enum Writer {
-    Csv(Box<arrow::csv::Writer<File>>),
-    Ndjson(arrow::json::LineDelimitedWriter<File>),
-    Parquet(Box<ArrowWriter<File>>),
-}
-
-/// Every finding of a check, a file for each class.
-struct Files {
-    folder: PathBuf,
-    format: OutFormat,
-    open: BTreeMap<Class, (Writer, Vec<Example>)>,
-}
-
-impl Files {
-    fn new(folder: &Path, format: OutFormat) -> Arc<Mutex<Self>> {
-        Arc::new(Mutex::new(Self { folder: folder.to_path_buf(), format, open: BTreeMap::new() }))
-    }
-
-    fn schema() -> SchemaRef {
-        let text = |name: &str| Field::new(name, DataType::Utf8, true);
-        let number = |name: &str| Field::new(name, DataType::UInt64, false);
-        let names =
-            [text("key"), text("column"), text("left"), text("right"), number("left_rows"), number("right_rows")];
-        Arc::new(Schema::new(names.to_vec()))
-    }
-
-    fn create(&self, class: Class) -> Result<Writer> {
-        let ending = match self.format {
-            OutFormat::Csv => "csv",
-            OutFormat::Ndjson => "ndjson",
-            OutFormat::Parquet => "parquet",
-        };
-        let path = self.folder.join(format!("{}.{ending}", class.name().to_lowercase()));
-        let made = std::fs::create_dir_all(&self.folder).and_then(|()| File::create(&path));
-        let file = made.map_err(|error| {
-            Error::unavailable("findings cannot be written there")
-                .with_code("Storage")
-                .with_context("file", path.display())
-                .with_source(error)
-        })?;
-        Ok(match self.format {
-            OutFormat::Csv => Writer::Csv(Box::new(arrow::csv::Writer::new(file))),
-            OutFormat::Ndjson => Writer::Ndjson(arrow::json::LineDelimitedWriter::new(file)),
-            OutFormat::Parquet => {
-                let writer = ArrowWriter::try_new(file, Self::schema(), None);
-                Writer::Parquet(Box::new(writer.map_err(|error| Error::from_datafusion(error.into()))?))
-            }
-        })
-    }
-
-    fn write(&mut self, example: &Example) -> Result<()> {
-        if !self.open.contains_key(&example.class) {
-            let writer = self.create(example.class)?;
-            self.open.insert(example.class, (writer, Vec::new()));
-        }
-        let Some((writer, waiting)) = self.open.get_mut(&example.class) else { return Ok(()) };
-        waiting.push(example.clone());
-        if waiting.len() >= FINDINGS { put(writer, waiting) } else { Ok(()) }
-    }
-
-    fn finish(&mut self) -> Result<()> {
-        for (_, (mut writer, mut waiting)) in std::mem::take(&mut self.open) {
-            put(&mut writer, &mut waiting)?;
-            match writer {
-                Writer::Csv(writer) => {
-                    let flushed = writer.into_inner().flush();
-                    flushed.map_err(|error| {
-                        Error::unavailable("findings were not written").with_code("Storage").with_source(error)
-                    })?;
-                }
-                Writer::Ndjson(mut writer) => writer.finish()?,
-                Writer::Parquet(writer) => drop(writer.close().map_err(|error| Error::from_datafusion(error.into()))?),
-            }
-        }
-        Ok(())
-    }
-}
-
-/// A column and its values on both sides.
-type Values<'a> = (&'a str, Option<&'a str>, Option<&'a str>);
-
-/// Writes what waits: a row for each value that differs.
-fn put(writer: &mut Writer, waiting: &mut Vec<Example>) -> Result<()> {
-    let mut rows: Vec<(&Example, String, Option<Values<'_>>)> = Vec::new();
-    for example in waiting.iter() {
-        let key = example.key_json();
-        for cell in &example.cells {
-            let cell = (cell.column.as_str(), cell.left.as_deref(), cell.right.as_deref());
-            rows.push((example, key.clone(), Some(cell)));
-        }
-        if example.cells.is_empty() {
-            rows.push((example, key, None));
-        }
-    }
-    let keys: ArrayRef = Arc::new(StringArray::from_iter_values(rows.iter().map(|(_, key, _)| key)));
-    let columns: ArrayRef = Arc::new(rows.iter().map(|(.., cell)| cell.map(|cell| cell.0)).collect::<StringArray>());
-    let lefts: ArrayRef = Arc::new(rows.iter().map(|(.., cell)| cell.and_then(|cell| cell.1)).collect::<StringArray>());
-    let rights: ArrayRef =
-        Arc::new(rows.iter().map(|(.., cell)| cell.and_then(|cell| cell.2)).collect::<StringArray>());
-    let left_rows: ArrayRef =
-        Arc::new(UInt64Array::from_iter_values(rows.iter().map(|(example, ..)| example.left_rows)));
-    let right_rows: ArrayRef =
-        Arc::new(UInt64Array::from_iter_values(rows.iter().map(|(example, ..)| example.right_rows)));
-    let batch = RecordBatch::try_new(Files::schema(), vec![keys, columns, lefts, rights, left_rows, right_rows])?;
-    waiting.clear();
-    match writer {
-        Writer::Csv(writer) => writer.write(&batch)?,
-        Writer::Ndjson(writer) => writer.write(&batch)?,
-        Writer::Parquet(writer) => writer.write(&batch).map_err(|error| Error::from_datafusion(error.into()))?,
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -1,11 +1,13 @@
 //! `\verdict`: which layer is responsible for a difference, and what proves it.
 
 use std::fmt::Write as _;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures::future::{FutureExt, LocalBoxFuture};
 
+use super::findings::{create, plain};
 use super::{Argument, Call, Command, Task, usage};
 use crate::error::{Error, Result};
 use crate::shell::checks::{self, Expected};
@@ -13,8 +15,8 @@ use crate::shell::language::both;
 use crate::shell::render::Format;
 use crate::shell::state::Shell;
 use crate::shell::variables::{quoted, replaced};
-use crate::sql::Session;
 use crate::sql::verdict::Verdict;
+use crate::sql::{Session, Warehouse};
 
 /// `\verdict`
 pub const VERDICT: Command = Command {
@@ -148,7 +150,7 @@ fn run(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
             let done = done.map_err(|error| error.with_context("check", &name))?;
             let verdict = &done.verdict;
             if let Some(folder) = &asked.out {
-                write_all(folder, &name, verdict)?;
+                write_all(folder, &name, verdict, shell.session.warehouse())?;
             }
             match form {
                 As::Text if several => documents.push(format!("== {name}\n{}", verdict.text())),
@@ -194,22 +196,11 @@ fn document(form: As, several: bool, documents: &[String]) -> String {
 }
 
 /// Writes a verdict in every form.
-fn write_all(folder: &Path, name: &str, verdict: &Verdict) -> Result<()> {
-    // a name is no path
-    let mut file = String::new();
-    for c in name.chars() {
-        let plain = c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
-        let _ = write!(file, "{}", if plain { c } else { '_' });
-    }
+fn write_all(folder: &Path, name: &str, verdict: &Verdict, warehouse: &Warehouse) -> Result<()> {
     for (ending, text) in [("txt", verdict.text()), ("json", verdict.json()?), ("html", verdict.page())] {
-        let path = folder.join(format!("{}.{ending}", file.trim_start_matches('.')));
-        let written = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&path, text));
-        written.map_err(|error| {
-            Error::unavailable("the verdict cannot be written there")
-                .with_code("Storage")
-                .with_context("file", path.display())
-                .with_source(error)
-        })?;
+        let mut file = create(folder, &format!("{}.{ending}", plain(name)), warehouse)?;
+        file.write_all(text.as_bytes()).map_err(|error| file.error(error))?;
+        file.close()?;
     }
     Ok(())
 }

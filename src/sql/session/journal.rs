@@ -2,6 +2,7 @@
 
 use std::pin::Pin as StdPin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
@@ -15,7 +16,7 @@ use futures::{Stream, StreamExt};
 
 use super::Session;
 use crate::error::{Error, Result};
-use crate::notice::NoticeKind;
+use crate::notice::{Notice, NoticeKind};
 use crate::recon::journal::{CANCELLED, COMPLETE, ReadState, Reading};
 use crate::sql::result::{Readings, StatementKind, StatementResult};
 use crate::sql::settings::Settings;
@@ -50,6 +51,17 @@ impl Session {
         };
         Some(Noted { settings: Arc::clone(self.settings()), reading: Some(reading), began: Instant::now() })
     }
+
+    /// That the journal could not be written, where no statement told it yet: to ask when the session ends.
+    pub fn journal_failure(&self) -> Option<Notice> {
+        failure(self.settings())
+    }
+}
+
+fn failure(settings: &Settings) -> Option<Notice> {
+    let error = settings.journal_failed.lock().take()?;
+    settings.journal_told.store(true, Ordering::Relaxed);
+    Some(NoticeKind::JournalFailed { why: error.message().to_string() }.into())
 }
 
 impl Noted {
@@ -58,9 +70,13 @@ impl Noted {
         reading.duration_millis = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
         reading.outcome = outcome.to_string();
         let Some(journal) = self.settings.journal.read().clone() else { return };
-        if let Err(error) = journal.record(&reading) {
+        match journal.record(&reading) {
+            Ok(()) => self.settings.journal_told.store(false, Ordering::Relaxed),
             // no statement fails for it: the next one tells
-            *self.settings.journal_failed.lock() = Some(error);
+            Err(error) if !self.settings.journal_told.load(Ordering::Relaxed) => {
+                *self.settings.journal_failed.lock() = Some(error);
+            }
+            Err(_) => {}
         }
     }
 
@@ -80,8 +96,8 @@ impl Noted {
             }
             Ok(result) if result.readings.0.is_empty() => self.reading = None,
             Ok(result) => {
-                if let Some(error) = self.settings.journal_failed.lock().take() {
-                    result.notices.push(NoticeKind::JournalFailed { why: error.message().to_string() }.into());
+                if let Some(notice) = failure(&self.settings) {
+                    result.notices.push(notice);
                 }
                 self.reads(&result.readings);
                 match result.kind {

@@ -58,6 +58,11 @@ async fn a_journal_that_cannot_be_written_is_told_and_fails_nothing() {
     assert_eq!(rows(&session, "SELECT count(*) FROM t").await, ["2"]);
     let told = session.run_one("SELECT count(*) FROM t").await.unwrap().notices;
     assert!(told.iter().any(|notice| matches!(notice.kind(), NoticeKind::JournalFailed { .. })), "{told:?}");
+    // once, and at the end where no statement followed
+    assert!(session.journal_failure().is_none());
+    let session = recording(&dir, state.path()).await;
+    assert_eq!(rows(&session, "SELECT count(*) FROM t").await, ["2"]);
+    assert!(session.journal_failure().is_some() && session.journal_failure().is_none());
 }
 
 #[tokio::test]

@@ -13,12 +13,13 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use datafusion::execution::SendableRecordBatchStream;
+use datafusion::sql::sqlparser::dialect::MySqlDialect;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Params, Row};
 
 use super::address::Address;
 use super::manners::Manners;
-use super::{Source, SourceColumn, SourcePosition, SourceRead, SourceWork, faults, is_fixed, is_query};
+use super::{Source, SourceColumn, SourcePosition, SourceRead, SourceWork, faults, is_fixed, is_query, relations};
 use crate::error::Result;
 use columns::{Declared, Index, MyColumn, key_of, quoted};
 use reading::Way;
@@ -314,10 +315,7 @@ async fn of_table(server: &Server, address: &Address, what: &str) -> Result<Open
     // a view may be of now and of chance
     let is_table = found.is_some_and(|row| text(row, "engine").is_some());
     if let Some(engine) = found.and_then(|row| text(row, "engine")) {
-        let support = server
-            .rows("SELECT TRANSACTIONS AS yes FROM information_schema.ENGINES WHERE ENGINE = ?", (&engine,))
-            .await?;
-        if support.first().and_then(|row| text(row, "yes")).as_deref() != Some("YES") {
+        if !has_transactions(server, &engine).await? {
             caveats.push(format!(
                 "the table's engine {engine} has no transactions: it is read as it changes, not at one state"
             ));
@@ -362,6 +360,40 @@ async fn of_table(server: &Server, address: &Address, what: &str) -> Result<Open
         estimate: found.and_then(|row| whole(row, "estimate")),
         position: SourcePosition { is_state: is_table && caveats.is_empty(), caveats, ..SourcePosition::default() },
     })
+}
+
+async fn has_transactions(server: &Server, engine: &str) -> Result<bool> {
+    let sql = "SELECT TRANSACTIONS AS yes FROM information_schema.ENGINES WHERE ENGINE = ?";
+    let support = server.rows(sql, (engine,)).await?;
+    Ok(support.first().and_then(|row| text(row, "yes")).as_deref() == Some("YES"))
+}
+
+/// What keeps a query from being of one state: tables without transactions, which are told, and what cannot be known.
+async fn moving(server: &Server, address: &Address, query: &str) -> Result<(bool, Vec<String>)> {
+    let Some(names) = relations(query, &MySqlDialect {}) else { return Ok((true, Vec::new())) };
+    let (mut moves, mut caveats) = (false, Vec::new());
+    for name in names {
+        let parts: Vec<&String> = name.0.iter().filter_map(|part| Some(&part.as_ident()?.value)).collect();
+        let (database, table) = match parts.as_slice() {
+            [table] => (address.database.clone(), *table),
+            [database, table] => (Some(database.to_string()), *table),
+            _ => continue,
+        };
+        let sql = "SELECT ENGINE AS engine FROM information_schema.TABLES WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ?";
+        let Some(database) = database else { continue };
+        let known = server.rows(sql, (&database, table)).await?;
+        // one of its WITH is no table
+        let Some(row) = known.first() else { continue };
+        match text(row, "engine") {
+            // a view may be of now and of chance
+            None => moves = true,
+            Some(engine) if !has_transactions(server, &engine).await? => caveats.push(format!(
+                "the engine {engine} of {database}.{table} has no transactions: it is read as it changes, not at one state"
+            )),
+            Some(_) => {}
+        }
+    }
+    Ok((moves || !caveats.is_empty(), caveats))
 }
 
 async fn indexes(server: &Server, of: (&String, &String), columns: &[MyColumn]) -> Result<Vec<Index>> {
@@ -409,6 +441,8 @@ async fn of_query(server: &Server, address: &Address, what: &str) -> Result<Open
     if let Some(conn) = held.as_mut() {
         let _ = conn.close(statement).await;
     }
+    drop(held);
+    let (moves, caveats) = moving(server, address, what).await?;
     Ok(Opened {
         name: format!("{} (query)", address.name()),
         columns,
@@ -416,7 +450,7 @@ async fn of_query(server: &Server, address: &Address, what: &str) -> Result<Open
         from,
         is_query: true,
         estimate: None,
-        position: SourcePosition { is_state: is_fixed(what), ..SourcePosition::default() },
+        position: SourcePosition { is_state: is_fixed(what) && !moves, caveats, ..SourcePosition::default() },
     })
 }
 

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use datafusion::common::ScalarValue;
 use datafusion::execution::SendableRecordBatchStream;
+use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use tokio_postgres::Row;
 
 use super::address::Address;
@@ -22,7 +23,7 @@ use super::bounds::{Bounds, Term, listed};
 use super::cells::{Chunk, schema_of};
 use super::feed::{self, Feed, OrderCheck};
 use super::manners::{Manners, Pace};
-use super::{Source, SourceColumn, SourceOrder, SourcePosition, SourceRead, SourceWork, faults, is_fixed, is_query};
+use super::{Source, SourceColumn, SourceOrder, SourcePosition, SourceRead, SourceWork, faults, is_fixed, is_query, relations};
 use crate::error::{Error, Result};
 use columns::{Declared, PgColumn, quoted};
 use server::Server;
@@ -184,6 +185,11 @@ fn spellings(what: &str) -> Vec<String> {
     vec![exact.join("."), what.to_lowercase().split('.').map(quoted).collect::<Vec<_>>().join(".")]
 }
 
+/// Whether a change of it moves the position: what is logged does; a view may read what is not.
+fn moved_by_log(kind: &str, persistence: &str) -> bool {
+    ["r", "p", "m"].contains(&kind) && persistence == "p"
+}
+
 async fn of_table(server: &Server, address: &Address, what: &str) -> Result<Opened> {
     let mut found = None;
     for spelling in spellings(what) {
@@ -228,8 +234,7 @@ async fn of_table(server: &Server, address: &Address, what: &str) -> Result<Open
         key: key.iter().filter_map(|row| value(row, "name")).collect(),
         from,
         estimate: value::<i64>(&row, "estimate").and_then(|rows| u64::try_from(rows).ok()),
-        // what is logged moves the position; a view may read what is not
-        is_state: ["r", "p", "m"].contains(&kind.as_str()) && text("persistence") == "p",
+        is_state: moved_by_log(&kind, &text("persistence")),
         caveats,
     })
 }
@@ -270,15 +275,37 @@ async fn of_query(server: &Server, address: &Address, what: &str) -> Result<Open
         };
         columns.push(declared.column(server.is_utf8));
     }
+    let (moves, caveats) = moving(server, what).await?;
     Ok(Opened {
         name: format!("{} (query)", address.name()),
         columns,
         key: Vec::new(),
         from,
         estimate: None,
-        is_state: is_fixed(what),
-        caveats: Vec::new(),
+        is_state: is_fixed(what) && !moves,
+        caveats,
     })
+}
+
+/// What keeps a query from being of one state: foreign tables, which are told, and what cannot be known.
+async fn moving(server: &Server, query: &str) -> Result<(bool, Vec<String>)> {
+    let Some(names) = relations(query, &PostgreSqlDialect {}) else { return Ok((true, Vec::new())) };
+    let (mut moves, mut caveats) = (false, Vec::new());
+    for name in names {
+        let known = match server.rows(FIND, &[Some(name.to_string())]).await {
+            // what no name is
+            Err(error) if error.code() == "SourceStatement" => continue,
+            known => known?,
+        };
+        // one of its WITH, or a function, is no table
+        let Some(row) = known.first() else { continue };
+        let text = |name: &str| value::<String>(row, name).unwrap_or_default();
+        moves |= !moved_by_log(&text("kind"), &text("persistence"));
+        if text("kind") == "f" {
+            caveats.push(format!("{name} is a foreign table: another server is read, not at one state with this one"));
+        }
+    }
+    Ok((moves, caveats))
 }
 
 /// What is read, put together once.
