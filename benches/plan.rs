@@ -5,80 +5,10 @@
 
 #![allow(clippy::expect_used, clippy::print_stdout)]
 
-use std::path::Path;
 use std::time::Instant;
 
-use lakepin::spec::{
-    BinaryRow, Bucket, CommitKind, DataFileMeta, DataType, Datum, FileKind, FileSource, ManifestEntry, SchemaId,
-    SimpleStats, binary_row::RowForm,
-};
 use lakepin::sql::{Session, SessionConfig, Warehouse};
-use lakepin::testing::builder::{TableBuilder, TableSpec};
-
-const BUCKETS: i32 = 10;
-
-fn row(values: &[(&Datum, &DataType)], form: RowForm) -> BinaryRow {
-    BinaryRow::encode(values, form).expect("atomic values")
-}
-
-/// One manifest a day: every bucket with runs of one level, keys apart.
-fn entry(day: i64, bucket: i32, n: i64) -> ManifestEntry {
-    let text = DataType::Varchar(u32::MAX >> 1);
-    let dt = Datum::String(format!("2024-{:04}", day));
-    let (low, high) = (Datum::BigInt(n * 1_000), Datum::BigInt(n * 1_000 + 999));
-    let bound = |key: &Datum| {
-        row(&[(key, &DataType::BigInt), (&Datum::BigInt(7), &DataType::BigInt), (&dt, &text)], RowForm::Serialized)
-    };
-    let key = |key: &Datum| row(&[(key, &DataType::BigInt)], RowForm::Projected);
-    ManifestEntry {
-        kind: FileKind::Add,
-        partition: row(&[(&dt, &text)], RowForm::Projected),
-        bucket: Bucket(bucket),
-        total_buckets: BUCKETS,
-        file: DataFileMeta {
-            file_name: format!("data-{day:04}-{bucket:02}-{n}.parquet"),
-            file_size: 8 << 20,
-            row_count: 1_000,
-            min_key: key(&low),
-            max_key: key(&high),
-            key_stats: SimpleStats { min_values: key(&low), max_values: key(&high), null_counts: vec![Some(0)] },
-            value_stats: SimpleStats {
-                min_values: bound(&low),
-                max_values: bound(&high),
-                null_counts: vec![Some(0), Some(0), Some(0)],
-            },
-            min_sequence_number: n * 1_000,
-            max_sequence_number: n * 1_000 + 999,
-            schema_id: SchemaId(0),
-            level: 5,
-            extra_files: vec![],
-            creation_time_millis: Some(0),
-            delete_row_count: Some(0),
-            embedded_index: None,
-            file_source: Some(FileSource::Compact),
-            value_stats_cols: None,
-            external_path: None,
-            first_row_id: None,
-            write_cols: None,
-            write_cols_sequences: None,
-        },
-    }
-}
-
-fn build(warehouse: &Path, manifests: i64, files_per_manifest: i64) {
-    let spec = TableSpec::new(&[("id", "BIGINT NOT NULL"), ("v", "BIGINT"), ("dt", "STRING NOT NULL")])
-        .partitioned_by(&["dt"])
-        .primary_key(&["dt", "id"])
-        .option("bucket", &BUCKETS.to_string());
-    let mut table = TableBuilder::create(warehouse, "d", "t", &spec).expect("a fresh folder");
-    let mut commit = table.commit().kind(CommitKind::Compact).entries_per_manifest(files_per_manifest as usize);
-    for day in 0..manifests {
-        for n in 0..files_per_manifest {
-            commit = commit.entry(entry(day, (n % i64::from(BUCKETS)) as i32, n));
-        }
-    }
-    commit.publish().expect("metadata is written");
-}
+use lakepin::testing::builder::{WIDE_BUCKETS, wide_table};
 
 fn main() {
     let quick = std::env::args().any(|a| a == "--quick");
@@ -87,8 +17,8 @@ fn main() {
     }
     let (manifests, files) = if quick { (100, 100) } else { (1_000, 100) };
     let dir = tempfile::tempdir().expect("temporary folder");
-    build(dir.path(), manifests, files);
-    println!("{manifests} manifests, {} files, {BUCKETS} buckets; least of five runs", manifests * files);
+    wide_table(dir.path(), "d", "t", manifests, files).expect("metadata is written");
+    println!("{manifests} manifests, {} files, {WIDE_BUCKETS} buckets; least of five runs", manifests * files);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("runtime");
     let cases = [
         ("all files", "SELECT sum(v) FROM t"),

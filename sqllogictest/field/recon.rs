@@ -13,6 +13,7 @@ pub fn register(tests: &mut Vec<Test>) {
     cases!(
         tests, "case",
         B080 a_commit_published_twice_is_an_anomaly_and_its_compaction_is_none,
+        B085 a_file_that_a_cleaner_took_is_told_with_all_that_it_breaks,
         B105 decimals_are_compared_by_value,
         B106 times_are_compared_by_a_rule_that_is_told,
         B108 keys_that_are_null_or_not_unique_have_classes_of_their_own,
@@ -69,6 +70,47 @@ async fn a_commit_published_twice_is_an_anomaly_and_its_compaction_is_none(lake:
     expect(&s, "SELECT append_snapshots, rows_added FROM t$commits WHERE commit_identifier = 77", &["6, 7|2"]).await?;
     expect(&s, "SELECT count(*) FROM t", &["5"]).await?;
     expect(&s, "SELECT status, snapshots FROM paimon_lookup_commit('t', 'job', 77)", &["COMMITTED|6, 7"]).await
+}
+
+async fn a_file_that_a_cleaner_took_is_told_with_all_that_it_breaks(lake: Lake) -> Done {
+    let spec = by_id(&[("v", "INT")]).option("deletion-vectors.enabled", "true");
+    let mut t = lake.table("t", &spec)?;
+    let rows_of = |ids: std::ops::Range<i64>| -> Vec<Value> { ids.map(|id| json!({"id": id, "v": id})).collect() };
+    let files = |folder: &str| -> Result<Vec<String>, String> {
+        let Ok(listed) = std::fs::read_dir(t_root(&lake).join(folder)) else { return Ok(Vec::new()) };
+        listed.map(|entry| Ok(format!("{folder}/{}", entry.text()?.file_name().to_string_lossy()))).collect()
+    };
+    t.commit().file(FileSpec::rows(&rows_of(0..4)).level(5)).publish().text()?;
+    let first = files("bucket-0")?;
+    t.commit().file(FileSpec::rows(&rows_of(4..8)).level(4)).publish().text()?;
+    t.tag("eod", 2).text()?;
+    let name = first[0].rsplit('/').next().unwrap_or_default().to_string();
+    t.commit().delete_positions(&name, &[1]).publish().text()?;
+    let vectors = files("index")?;
+    // the first file and its vectors are of the past now; what the first snapshot had alone is expired
+    t.commit().remove(&name).kind(CommitKind::Overwrite).publish().text()?;
+    t.expire(1).text()?;
+    let s = lake.session().await?;
+    expect(&s, "SELECT detector FROM paimon_anomalies('t')", &[]).await?;
+    let second = files("bucket-0")?.into_iter().find(|file| !first.contains(file)).ok_or("no second file")?;
+    for (file, breaks) in [
+        (&first[0], "snapshots 2 to 3 and tag 'eod'"),
+        (&second, "snapshots 2 to 4 and tag 'eod'"),
+        (&vectors[0], "snapshot 3: 1 index files"),
+    ] {
+        let (there, away) = (t_root(&lake).join(file), lake.path().join("away"));
+        std::fs::rename(&there, &away).map_err(|e| format!("{file}: {e}"))?;
+        let told = rows(&lake.session().await?, "SELECT detector, severity, evidence FROM paimon_anomalies('t')").await?;
+        let lost = file.rsplit('/').next().unwrap_or_default();
+        let found = told.iter().any(|row| row.starts_with("D-15|error|") && row.contains(breaks) && row.contains(lost));
+        check(found, format!("{file} breaks {breaks}: {told:?}"))?;
+        std::fs::rename(&away, &there).text()?;
+    }
+    Ok(())
+}
+
+fn t_root(lake: &Lake) -> std::path::PathBuf {
+    lake.path().join("d.db").join("t")
 }
 
 async fn decimals_are_compared_by_value(lake: Lake) -> Done {

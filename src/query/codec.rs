@@ -17,7 +17,7 @@ use datafusion::datasource::source::DataSourceExec;
 use datafusion::error::{DataFusionError, Result as DfResult};
 use datafusion::execution::TaskContext;
 use datafusion::execution::object_store::ObjectStoreUrl;
-use datafusion::logical_expr::ScalarUDF;
+use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion_proto::bytes::{
     physical_plan_from_bytes_with_extension_codec, physical_plan_to_bytes_with_extension_codec,
@@ -25,6 +25,7 @@ use datafusion_proto::bytes::{
 use datafusion_proto::physical_plan::{PhysicalExtensionCodec, PhysicalProtoConverterExtension};
 
 use self::wire::{DeferredWire, NodeKind, Packed, pack, unpack};
+use super::aggregates;
 use super::arithmetic;
 use super::budget::PoolBudget;
 use super::comparison;
@@ -334,4 +335,20 @@ impl PhysicalExtensionCodec for LakeCodec {
         let function = function.or_else(|| one_nan::of_name(name));
         Ok(Arc::new(function.ok_or_else(|| Error::corrupt(format!("the plan calls {name}, which is not known")))?))
     }
+
+    /// Our own in the place of DataFusion's, which have the same names; any other one is known by its name.
+    fn try_encode_udaf(&self, function: &AggregateUDF, bytes: &mut Vec<u8>) -> DfResult<()> {
+        if aggregates::is_ours(function) {
+            bytes.extend(OWN);
+        }
+        Ok(())
+    }
+
+    fn try_decode_udaf(&self, name: &str, bytes: &[u8]) -> DfResult<Arc<AggregateUDF>> {
+        let function = aggregates::of_name(name).filter(|_| bytes == OWN);
+        Ok(Arc::new(function.ok_or_else(|| Error::corrupt(format!("the plan calls {name}, which is not known")))?))
+    }
 }
+
+/// Stands for an aggregate function of ours.
+const OWN: &[u8] = b"lakepin";

@@ -14,6 +14,7 @@
 //! | [`compared`] | two states that are compared, without what they share |
 //! | `comparison` | functions that such a comparison calls |
 //! | `arithmetic` | `+`, `-`, `*` that fail where the result is beyond its type |
+//! | `aggregates` | `sum`, `avg`, `min` and `max` of our sessions |
 //! | `answered` | aggregates that metadata answers, with the pin they were computed on |
 //! | `one_nan` | one NaN, whatever its sign |
 //! | `by_name` | rules that take a column for another of its name, guarded |
@@ -27,6 +28,7 @@
 //! | `unused_store` | the store that DataFusion wants for a scan |
 //! | `budget` | the query's memory pool, as the rooms below know it |
 
+pub(crate) mod aggregates;
 mod answered;
 pub(crate) mod arithmetic;
 mod budget;

@@ -265,6 +265,27 @@ fn b053_every_key_is_found_in_its_bucket_negative_hashes_too() {
 }
 
 #[test]
+fn b053_the_functions_mod_and_hive_prune_by_their_own_hash_and_an_unknown_one_by_none() {
+    let (schema, _) = bucket_table(&[DataType::Int], &["a"]);
+    let of = |function: &str| {
+        let mut schema = schema.clone();
+        schema.options.insert("bucket-function.type".into(), function.into());
+        let pairs: Vec<(&str, &str)> = schema.options.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+        let options = options(&pairs);
+        (schema, options)
+    };
+    for key in -1000..=1000i32 {
+        let filter = col("a").eq(lit(key));
+        let (schema, options) = of("mod");
+        assert_eq!(buckets(&schema, &options, &filter, 4), Some(vec![key.rem_euclid(4)]), "mod of {key}");
+        let (schema, options) = of("hive");
+        assert_eq!(buckets(&schema, &options, &filter, 4), Some(vec![(key & i32::MAX) % 4]), "hive of {key}");
+        let (schema, options) = of("later");
+        assert_eq!(buckets(&schema, &options, &filter, 4), None, "{key}");
+    }
+}
+
+#[test]
 fn b054_the_bucket_count_is_the_entrys_own() {
     let (schema, options) = bucket_table(&[DataType::Int], &["a"]);
     let filter = col("a").eq(lit(7));

@@ -8,6 +8,8 @@ use super::zone::SessionZone;
 use crate::error::{Error, Result};
 use crate::spec::options::{ScanOptions, is_position};
 
+const FILE_CREATION: &str = "scan.file-creation-time-millis";
+
 /// The options in force: the table's, overlaid with the caller's. A position the caller gives replaces all of the
 /// table's; a request that is more than "latest" replaces both.
 pub(super) fn options_in_force(
@@ -96,7 +98,7 @@ impl Given {
             return Ok(request.clone());
         }
         if self.file_creation {
-            return Err(refuse_file_creation("scan.file-creation-time-millis"));
+            return Err(refuse_file_creation(FILE_CREATION));
         }
         if let Some((_, request)) = self.positions.into_iter().next() {
             return Ok(request);
@@ -109,7 +111,8 @@ impl Given {
 
     /// The one position a mode needs.
     fn only(self, mode: &str, wanted: &[&str]) -> Result<PinRequest> {
-        if let Some((other, _)) = self.positions.iter().find(|(name, _)| !wanted.contains(name)) {
+        let others = self.positions.iter().map(|(name, _)| *name).filter(|name| !wanted.contains(name));
+        if let Some(other) = others.chain(self.incremental).chain(self.file_creation_option()).next() {
             return Err(contradiction(&format!("scan.mode = {mode}"), other));
         }
         let mut positions = self.positions.into_iter();
@@ -122,9 +125,14 @@ impl Given {
         }
     }
 
+    fn file_creation_option(&self) -> Option<&'static str> {
+        self.file_creation.then_some(FILE_CREATION)
+    }
+
     /// A mode that needs no position allows none.
     fn none_for(&self, mode: &str) -> Result<()> {
-        match self.positions.first().map(|(name, _)| *name).or(self.incremental) {
+        let position = self.positions.first().map(|(name, _)| *name);
+        match position.or(self.incremental).or(self.file_creation_option()) {
             Some(name) => Err(contradiction(&format!("scan.mode = {mode}"), name)),
             None => Ok(()),
         }
@@ -189,6 +197,13 @@ mod tests {
             (vec![("scan.snapshot-id", "3"), ("scan.tag-name", "t")], "InvalidOption", "scan.tag-name"),
             (vec![("scan.snapshot-id", "3"), ("scan.version", "t")], "InvalidOption", "scan.version"),
             (vec![("scan.mode", "latest-full"), ("scan.snapshot-id", "3")], "InvalidOption", "scan.snapshot-id"),
+            (vec![("scan.mode", "latest-full"), (FILE_CREATION, "3")], "InvalidOption", FILE_CREATION),
+            (vec![("scan.mode", "latest"), (FILE_CREATION, "3")], "InvalidOption", FILE_CREATION),
+            (
+                vec![("scan.mode", "from-snapshot"), ("scan.snapshot-id", "3"), (FILE_CREATION, "3")],
+                "InvalidOption",
+                FILE_CREATION,
+            ),
             (vec![("scan.mode", "from-timestamp")], "InvalidOption", "needs scan.timestamp"),
             (vec![("scan.mode", "from-snapshot"), ("scan.timestamp-millis", "3")], "InvalidOption", "exclude"),
             (vec![("scan.mode", "latest-delta")], "UnsupportedOption", "paimon_delta"),

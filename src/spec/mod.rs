@@ -49,7 +49,7 @@ pub mod text;
 mod type_json;
 mod type_text;
 #[cfg(test)]
-mod vectors;
+pub(crate) mod vectors;
 pub mod zone;
 
 pub use binary_row::BinaryRow;

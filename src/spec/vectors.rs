@@ -33,6 +33,40 @@ pub fn hex(text: &str) -> Vec<u8> {
     text.as_bytes().chunks(2).map(|p| u8::from_str_radix(std::str::from_utf8(p).unwrap(), 16).unwrap()).collect()
 }
 
+/// A container of indexes of one column `c`.
+pub fn container(indexes: &[(&str, Option<&[u8]>)]) -> Vec<u8> {
+    let text = |text: &str| {
+        let mut bytes = u16::try_from(text.len()).unwrap().to_be_bytes().to_vec();
+        bytes.extend_from_slice(text.as_bytes());
+        bytes
+    };
+    let number = |number: usize| i32::try_from(number).unwrap().to_be_bytes();
+    let head = 8 + 4 + 4 + 4 + 3 + 4 + indexes.iter().map(|(kind, _)| 2 + kind.len() + 8).sum::<usize>() + 4;
+    let mut bytes = 1_493_475_289_347_502_i64.to_be_bytes().to_vec();
+    bytes.extend(number(1));
+    bytes.extend(number(head));
+    bytes.extend(number(1));
+    bytes.extend(text("c"));
+    bytes.extend(number(indexes.len()));
+    let mut at = head;
+    for (kind, body) in indexes {
+        bytes.extend(text(kind));
+        match body {
+            Some(body) => {
+                bytes.extend(number(at));
+                bytes.extend(number(body.len()));
+                at += body.len();
+            }
+            None => bytes.extend([0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]),
+        }
+    }
+    bytes.extend(number(0));
+    for body in indexes.iter().filter_map(|(_, body)| *body) {
+        bytes.extend_from_slice(body);
+    }
+    bytes
+}
+
 /// A value in the notation of the golden rows.
 pub fn datum(value: &Value, data_type: &DataType) -> Datum {
     let text = value.as_str().unwrap_or_default();

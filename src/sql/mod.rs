@@ -22,7 +22,6 @@
 //! | `zoned` | TIMESTAMP WITH LOCAL TIME ZONE on the session's clock |
 //! | `in_lists`, `using` | NULL in `IN (…)`; the column of `JOIN … USING` |
 //! | `natural` | what NATURAL joins have in common |
-//! | `aggregates/` | `sum`, `avg`, `min` and `max` of our sessions |
 //! | `subqueries`, `marks` | subqueries by three values; `EXISTS` and `IN` outside of a WHERE |
 //! | `grouping` | what ROLLUP, CUBE and GROUPING SETS group by |
 //! | `same_names`, `stars` | columns of one name in one list, `*` among them |
@@ -39,7 +38,6 @@
 //! | `memory`, `cells`, `types` | small relations, types as text |
 //! | `place`, `refused` | places of errors in a statement |
 
-mod aggregates;
 mod aside;
 #[cfg(feature = "cli")]
 mod asserted;

@@ -31,7 +31,6 @@ use datafusion::sql::sqlparser::ast::TableFactor;
 use datafusion::sql::sqlparser::tokenizer::TokenWithSpan;
 use futures::{StreamExt, TryStreamExt, stream};
 
-use super::aggregates;
 use super::aside::{finishing, written_aside};
 use super::catalog::LakeCatalog;
 use super::deep_stack::{DeepStack, Levels, nesting};
@@ -172,7 +171,7 @@ impl Session {
             .with_runtime_env(runtime.build_arc()?)
             .with_default_features()
             .build();
-        aggregates::register(&mut state)?;
+        crate::query::aggregates::register(&mut state)?;
         text_files::register(&mut state)?;
         let context = SessionContext::new_with_state(state);
         let catalog = warehouse.attach(&context, &config.catalog)?;

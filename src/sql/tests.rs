@@ -1,3 +1,4 @@
+mod aggregates;
 mod answered;
 mod arithmetic;
 #[cfg(feature = "codec")]
@@ -15,6 +16,7 @@ mod forensics;
 mod global;
 mod guards;
 mod hints;
+mod indexes;
 mod joined;
 mod journal;
 mod keys;
@@ -41,6 +43,7 @@ mod unread;
 mod using;
 mod verdicts;
 mod views;
+mod wide;
 mod zones;
 
 use std::collections::BTreeMap;

@@ -7,12 +7,14 @@
 //! | `files` | D-7, D-9, D-17, D-19: what commits did to files |
 //! | `deep` | D-13, D-16: what only reading the rows shows, on request |
 //! | `state` | D-11, D-12, D-14, D-15: what the newest snapshot holds |
+//! | `needed` | D-15: whether the files that something kept names are there |
 
 mod chain;
 mod deep;
 mod files;
 mod identity;
 mod material;
+mod needed;
 mod state;
 
 pub use deep::deep;

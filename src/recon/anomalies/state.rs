@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+use super::needed::missing_files;
 use super::{Finding, Material, Severity, listed};
 use crate::error::{Error, ErrorKind, Result};
-use crate::recon::history::{FileChange, KeptAs};
 use crate::recon::lookup::Confidence;
 use crate::scan::{index_files, is_above};
 use crate::spec::{BinaryRow, DataType, Datum, ManifestEntry, Snapshot, SnapshotId};
@@ -59,131 +59,6 @@ fn damage(material: &Material<'_>, found: &mut Vec<Finding>) {
             (None, Err(_)) | (_, Ok(_)) => {}
         }
     }
-}
-
-/// A data file that something kept needs.
-struct Needed {
-    entry: Arc<ManifestEntry>,
-    /// What needs it: `snapshot 7`, `tag 'eod'`.
-    by: String,
-    at: SnapshotId,
-}
-
-/// The data files that snapshots and tags need, each once, those of the newest snapshot first.
-///
-/// Cost: the delta manifests, which were read before, and all manifests of the oldest snapshot and of each tag whose
-/// snapshot has expired.
-async fn needed(
-    material: &Material<'_>,
-    live: &[Arc<ManifestEntry>],
-    latest: &Snapshot,
-    found: &mut Vec<Finding>,
-) -> Result<BTreeMap<(String, String), Needed>> {
-    let mut all: BTreeMap<(String, String), Needed> = BTreeMap::new();
-    let mut take = |entry: &Arc<ManifestEntry>, by: &dyn Fn() -> String, at: SnapshotId| -> Result<()> {
-        if entry.file.external_path.is_none() {
-            let place = (material.texts.bucket_folder(entry)?.to_string(), entry.file.file_name.clone());
-            all.entry(place).or_insert_with(|| Needed { entry: Arc::clone(entry), by: by(), at });
-        }
-        Ok(())
-    };
-    for entry in live {
-        take(entry, &|| format!("snapshot {}", latest.id), latest.id)?;
-    }
-    // what a commit added is of its state; what was there before is of the state before, as long as that is kept
-    let mut before: Option<SnapshotId> = None;
-    for commit in material.commits.iter().filter(|commit| commit.recorded.is_snapshot()) {
-        let snapshot = commit.snapshot();
-        let by = || format!("snapshot {}", snapshot.id);
-        let follows = before.replace(snapshot.id).is_some_and(|before| before.0.checked_add(1) == Some(snapshot.id.0));
-        match &commit.changes {
-            Ok(changes) if follows => {
-                for change in changes.iter().filter(|change| matches!(change, FileChange::Add(_))) {
-                    take(change.entry(), &by, snapshot.id)?;
-                }
-            }
-            _ if snapshot.id == latest.id => {}
-            _ => {
-                for entry in state(material, snapshot, by(), found).await? {
-                    take(&entry, &by, snapshot.id)?;
-                }
-            }
-        }
-    }
-    for recorded in &material.history.commits {
-        if let KeptAs::Tag(name) = &recorded.kept {
-            let by = || format!("tag '{name}'");
-            for entry in state(material, &recorded.snapshot, by(), found).await? {
-                take(&entry, &by, recorded.id())?;
-            }
-        }
-    }
-    Ok(all)
-}
-
-/// The files of a state, none where they cannot be told: that is a finding.
-async fn state(
-    material: &Material<'_>,
-    snapshot: &Arc<Snapshot>,
-    by: String,
-    found: &mut Vec<Finding>,
-) -> Result<Vec<Arc<ManifestEntry>>> {
-    match material.history.live(snapshot).await {
-        Ok(live) => Ok(live),
-        Err(error) if error.kind() == ErrorKind::Unavailable => Err(error),
-        // D-6 tells of counts that do not add up
-        Err(error) if error.code() == "ManifestIncomplete" => Ok(Vec::new()),
-        Err(error) => {
-            found.push(damaged(format!("the files of {by}"), &error, Some(snapshot.id)));
-            Ok(Vec::new())
-        }
-    }
-}
-
-/// D-15, of data files: that they are there, with the size that their manifest tells.
-async fn missing_files(
-    material: &Material<'_>,
-    live: &[Arc<ManifestEntry>],
-    latest: &Snapshot,
-    found: &mut Vec<Finding>,
-) -> Result<()> {
-    let table = material.history.table();
-    let needed = needed(material, live, latest, found).await?;
-    let mut folders: BTreeMap<&str, Vec<&Needed>> = BTreeMap::new();
-    for ((folder, _), file) in &needed {
-        folders.entry(folder).or_default().push(file);
-    }
-    for files in folders.into_values() {
-        let Some(first) = files.first() else { continue };
-        let folder = material.texts.bucket_folder(&first.entry)?;
-        let sizes: HashMap<String, u64> =
-            table.storage().list(&folder).await?.into_iter().map(|file| (file.name, file.size)).collect();
-        let (mut lost, mut torn) = (Vec::new(), Vec::new());
-        for file in files {
-            match sizes.get(&file.entry.file.file_name) {
-                None => lost.push((file, None)),
-                Some(size) if *size != file.entry.file.file_size => torn.push((file, Some(*size))),
-                Some(_) => {}
-            }
-        }
-        for list in [lost, torn] {
-            // such as the one that the newest state needs
-            let Some((file, size)) = list.iter().max_by_key(|(file, _)| file.at) else { continue };
-            let name = &file.entry.file.file_name;
-            let what = match size {
-                None => format!("{} data files are not there, such as {name}", list.len()),
-                Some(size) => format!(
-                    "{} data files have another size than their manifest tells, such as {name} with {size} bytes instead of {}",
-                    list.len(),
-                    file.entry.file.file_size
-                ),
-            };
-            let error = Error::corrupt(what).with_context("file", &folder);
-            let unit = material.texts.unit(&file.entry)?;
-            found.push(damaged(file.by.clone(), &error, Some(file.at)).in_unit(unit));
-        }
-    }
-    Ok(())
 }
 
 /// D-11

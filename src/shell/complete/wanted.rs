@@ -82,6 +82,7 @@ pub(super) fn wanted(context: &str) -> Wanted {
         ("=>", "VERSION", "(") => Wanted::Version,
         ("=>", "TAG", "(") => Wanted::Tag,
         ("(", "AT", _) => Wanted::Words(SELECTORS, lower(1)),
+        ("(", "WITH", _) => Wanted::ScanOption,
         ("(", "BEFORE", _) => Wanted::Words(&["COMMIT"], lower(1)),
         // `substring(x FOR 3)` stands in parentheses
         ("FOR", ..) if follows_relation(&tokens) => Wanted::Words(CLAUSES, lower(0)),
@@ -107,6 +108,7 @@ mod tests {
             ("describe ", Wanted::Relation),
             ("pin table ", Wanted::Relation),
             ("use ", Wanted::Database),
+            ("select * from t with (", Wanted::ScanOption),
             ("show tables in ", Wanted::Database),
             ("select * from pay.t version as of ", Wanted::Version),
             ("select * from pay.t for system_time as of ", Wanted::Time),

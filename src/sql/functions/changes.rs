@@ -340,7 +340,7 @@ async fn changes(
     };
     if from < first.0 - 1 || to > latest.0 {
         return Err(Error::not_found(format!("changes after snapshot {from} up to {to} are not all there"))
-            .with_code("SnapshotNotFound")
+            .with_code(if from < first.0 - 1 { "SnapshotExpired" } else { "SnapshotNotFound" })
             .with_context("table", table.name())
             .with_hint(format!("kept are snapshots {earliest} to {latest}; a range may start at {}", first.0 - 1)));
     }

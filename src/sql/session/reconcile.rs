@@ -14,8 +14,9 @@ use crate::recon::verdict::Verdict;
 use crate::sql::deep_stack::{DeepStack, nesting};
 use crate::sql::reconcile;
 use crate::sql::result::{PinLine, StatementResult};
-use crate::sql::statements::{self, Command, Reconcile};
+use crate::sql::statements::{self, Command, Reconcile, pin};
 use crate::sql::verdicts;
+use crate::storage::env::now_millis;
 
 /// A report, and the tables that it was computed on.
 #[derive(Debug)]
@@ -52,7 +53,8 @@ impl Session {
         let judged = DeepStack::of(nesting).wait(self.judged(&run, &asked, sink)).await;
         Noted::ended(noted, &run.readings(), &judged);
         let (verdict, report) = judged?;
-        Ok(Judged { verdict, report, pins: run.lines(false), notices: run.notices() })
+        let notices = if verdict.summary.clean { run.notices() } else { expiring(&run).await };
+        Ok(Judged { verdict, report, pins: run.lines(false), notices })
     }
 
     fn reconciliation(&self, sql: &str) -> Result<(Box<Reconcile>, usize, Run, Option<Noted>)> {
@@ -102,7 +104,8 @@ impl Session {
         let compared = DeepStack::of(nesting).wait(self.compared(&run, &asked, sink)).await;
         Noted::ended(noted, &run.readings(), &compared);
         let report = compared?;
-        Ok(Reconciled { report, pins: run.lines(false), notices: run.notices() })
+        let notices = if report.verdict.is_clean() { run.notices() } else { expiring(&run).await };
+        Ok(Reconciled { report, pins: run.lines(false), notices })
     }
 
     async fn compared(&self, run: &Run, asked: &Reconcile, sink: Option<Sink>) -> Result<Report> {
@@ -123,4 +126,16 @@ impl Session {
         let report = self.compared(run, asked, None).await?;
         Ok(rows(report.rows()?, run))
     }
+}
+
+/// The notices of a run that found differences: who looks for their causes has to know how long its states are kept.
+async fn expiring(run: &Run) -> Vec<Notice> {
+    let mut notices = run.notices();
+    for used in run.statement.used() {
+        // a forecast that cannot be made takes nothing from the answer
+        if let Ok((_, Some(warning))) = pin::prospects(&used.pin, run.statement.zone(), now_millis()).await {
+            notices.push(warning);
+        }
+    }
+    notices
 }

@@ -6,7 +6,7 @@ use datafusion::execution::{SessionState, SessionStateBuilder};
 use datafusion::logical_expr::planner::ExprPlanner;
 
 use super::Statement;
-use crate::sql::aggregates;
+use crate::query::aggregates;
 use crate::sql::catalog::StatementCatalogs;
 use crate::sql::chains::with_shallow_chains;
 use crate::sql::checked::{CheckedArithmetic, SignedDifferences};

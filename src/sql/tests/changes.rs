@@ -152,6 +152,46 @@ async fn at_names_the_state_that_a_function_reads() {
 }
 
 #[tokio::test]
+async fn sequence_numbers_stand_beside_the_kinds_where_the_option_asks() {
+    for (key, option, found) in [
+        (true, "true", Ok(["+I,7,1,11", "-D,8,2,20"])),
+        (true, "false", Err("ColumnNotFound")),
+        // rows of a table without a key have none
+        (false, "true", Err("ColumnNotFound")),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let spec = TableSpec::new(&[("id", "INT NOT NULL"), ("v", "INT")])
+            .option("bucket", if key { "1" } else { "-1" })
+            .option("table-read.sequence-number.enabled", option);
+        let spec = if key { spec.primary_key(&["id"]) } else { spec };
+        let mut table = TableBuilder::create(dir.path(), "pay", "t", &spec).unwrap();
+        table.append(&[json!({"id": 1, "v": 10, "_SEQUENCE_NUMBER": 3})]).unwrap();
+        if key {
+            let (changed, gone) = (
+                json!({"id": 1, "v": 11, "_SEQUENCE_NUMBER": 7}),
+                json!({"id": 2, "v": 20, "_SEQUENCE_NUMBER": 8, "_ROW_KIND": "-D"}),
+            );
+            table.append(&[changed, gone]).unwrap();
+        }
+        let session = session_of(&dir).await;
+        let sql = "SELECT rowkind, _SEQUENCE_NUMBER, id, v FROM t$audit_log";
+        let answer = ask(&session, sql).await;
+        match (&answer, found) {
+            (Ok(rows), Ok(found)) => assert_eq!(rows, &found),
+            (Err(error), Err(code)) => assert_eq!(error.code(), code),
+            _ => panic!("{key} {option}: {answer:?}"),
+        }
+        if found.is_ok() {
+            let binlog = rows(&session, "SELECT rowkind, _SEQUENCE_NUMBER, id, v FROM t$binlog").await;
+            assert_eq!(binlog, ["+I,7,[1],[11]", "-D,8,[2],[20]"]);
+            let between = "SELECT * FROM t$audit_log /*+ OPTIONS('incremental-between'='1,2', \
+                           'incremental-between-scan-mode'='diff') */";
+            assert_eq!(code(&session, between).await, "Unsupported");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_diff_compares_the_columns_and_partitions_asked_for() {
     let dir = tempfile::tempdir().unwrap();
     let spec = TableSpec::new(&[("dt", "STRING NOT NULL"), ("id", "INT NOT NULL"), ("v", "INT"), ("w", "INT")])

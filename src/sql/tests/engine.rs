@@ -387,3 +387,25 @@ async fn nan_in_other_parquet_files_is_found() {
         assert_eq!(rows(&session, &format!("SELECT x FROM {name} ORDER BY x DESC LIMIT 1")).await, ["NaN"]);
     }
 }
+
+#[tokio::test]
+async fn a_nested_key_that_is_null_is_merged_left_out_or_refused() {
+    for (strategy, found) in [("merge", Ok("2")), ("ignore", Ok("1")), ("error", Err("NestedKeyNull"))] {
+        let dir = tempfile::tempdir().unwrap();
+        let spec = TableSpec::new(&[("id", "INT NOT NULL"), ("items", "ARRAY<ROW<k INT, v INT>>")])
+            .primary_key(&["id"])
+            .option("bucket", "1")
+            .option("merge-engine", "aggregation")
+            .option("fields.items.aggregate-function", "nested_update")
+            .option("fields.items.nested-key", "k")
+            .option("fields.items.nested-key-null-strategy", strategy);
+        let mut table = TableBuilder::create(dir.path(), "pay", "t", &spec).unwrap();
+        for key in [json!(1), json!(null)] {
+            table.append(&[json!({"id": 1, "items": [{"k": key, "v": 1}]})]).unwrap();
+        }
+        let session = session_of(&dir).await;
+        let answer = ask(&session, "SELECT array_length(items) FROM t").await;
+        let answer = answer.as_ref().map(|rows| rows[0].as_str()).map_err(Error::code);
+        assert_eq!(answer, found, "{strategy}");
+    }
+}

@@ -166,3 +166,24 @@ async fn a_time_that_no_type_holds_is_in_nobodys_way() {
         }
     }
 }
+
+#[tokio::test]
+async fn the_partition_of_null_has_the_name_that_the_option_gives() {
+    let dir = tempfile::tempdir().unwrap();
+    let spec = TableSpec::new(&[("id", "INT NOT NULL"), ("p", "STRING"), ("v", "INT")])
+        .partitioned_by(&["p"])
+        .option("bucket", "-1")
+        .option("partition.default-name", "nil");
+    let mut table = TableBuilder::create(dir.path(), "pay", "t", &spec).unwrap();
+    table.append(&[json!({"id": 1, "p": null, "v": 1}), json!({"id": 2, "p": "a", "v": 2})]).unwrap();
+    table.append(&[json!({"id": 3, "p": null, "v": 3})]).unwrap();
+    assert!(table.root().join("p=nil").is_dir());
+    let session = session_of(&dir).await;
+    assert_eq!(rows(&session, "SELECT id FROM t WHERE p IS NULL").await, ["1", "3"]);
+    assert_eq!(rows(&session, "SHOW PARTITIONS t").await.len(), 2);
+    assert_eq!(rows(&session, "SELECT partition, record_count FROM t$partitions").await, ["p=a,1", "p=nil,2"]);
+    let diff = "SELECT op, id FROM paimon_diff('t', 1, 2, partitions => 'p=nil')";
+    assert_eq!(rows(&session, diff).await, ["INSERT,3"]);
+    let files = rows(&session, "EXPLAIN FILES SELECT * FROM t WHERE p IS NULL").await;
+    assert_eq!(files.iter().filter(|file| file.contains(",true,") && file.contains("p=nil")).count(), 2, "{files:?}");
+}

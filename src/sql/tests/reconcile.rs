@@ -223,3 +223,27 @@ async fn what_cannot_be_compared_says_why() {
         assert_eq!(code(&session, sql).await, expected, "{sql}");
     }
 }
+
+#[tokio::test]
+async fn who_found_a_difference_learns_that_its_states_go_soon() {
+    let dir = tempfile::tempdir().unwrap();
+    let spec = TableSpec::new(&[("id", "INT NOT NULL"), ("v", "INT")])
+        .primary_key(&["id"])
+        .option("bucket", "1")
+        .option("snapshot.num-retained.min", "1")
+        .option("snapshot.time-retained", "1 h");
+    let mut table = TableBuilder::create(dir.path(), "pay", "t", &spec).unwrap();
+    table.append(&[json!({"id": 1, "v": 1})]).unwrap();
+    table.append(&[json!({"id": 1, "v": 2})]).unwrap();
+    let session = session_of(&dir).await;
+    let soon = |notices: &[crate::notice::Notice]| {
+        let kinds = notices.iter().map(|notice| notice.kind());
+        kinds.filter(|kind| matches!(kind, crate::notice::NoticeKind::ExpiresSoon { snapshot: 1, .. })).count()
+    };
+    let red = session.reconcile("RECONCILE t@v1 WITH t ON KEY (id)", None).await.unwrap();
+    assert_eq!((red.report.differences(), soon(&red.notices)), (1, 1), "{:?}", red.notices);
+    let judged = session.verdict("RECONCILE t@v1 WITH t ON KEY (id)", None).await.unwrap();
+    assert_eq!(soon(&judged.notices), 1, "{:?}", judged.notices);
+    let same = session.reconcile("RECONCILE t@v1 WITH t@v1 ON KEY (id)", None).await.unwrap();
+    assert_eq!(soon(&same.notices), 0);
+}

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use arrow::array::RecordBatch;
+use bytes::Bytes;
 use serde_json::Value;
 
 use super::data;
@@ -34,6 +35,7 @@ pub struct FileSpec {
     source: FileSource,
     keep_order: bool,
     row_group_rows: usize,
+    index: Option<Bytes>,
 }
 
 impl FileSpec {
@@ -48,6 +50,7 @@ impl FileSpec {
             source: FileSource::Append,
             keep_order: false,
             row_group_rows: 1 << 20,
+            index: None,
         }
     }
 
@@ -82,6 +85,13 @@ impl FileSpec {
     #[must_use]
     pub fn keep_order(mut self) -> Self {
         self.keep_order = true;
+        self
+    }
+
+    /// A file index that its manifest entry carries: the bytes of a whole `.index` file.
+    #[must_use]
+    pub fn embedded_index(mut self, bytes: Vec<u8>) -> Self {
+        self.index = Some(bytes.into());
         self
     }
 
@@ -342,7 +352,7 @@ impl<'a> Commit<'a> {
                     extra_files: vec![],
                     creation_time_millis: Some(FIRST_COMMIT_MILLIS),
                     delete_row_count: spec.delete_count.unwrap_or(Some(written.deletes)),
-                    embedded_index: None,
+                    embedded_index: spec.index.clone(),
                     file_source: Some(spec.source),
                     value_stats_cols: None,
                     external_path: None,

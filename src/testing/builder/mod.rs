@@ -6,12 +6,14 @@
 mod commit;
 mod data;
 mod publish;
+mod wide;
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 pub use commit::{Commit, FileSpec, Prepared};
+pub use wide::{WIDE_BUCKETS, WIDE_ROWS, wide_table};
 
 use crate::error::{Error, Result};
 use crate::spec::{CoreOptions, DataField, DataType, FieldType, SchemaId, Snapshot, TableSchema};

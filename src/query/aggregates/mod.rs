@@ -8,8 +8,8 @@
 //! | `frames` | sums of rows that come and go |
 //! | `groups` | one value for each group |
 //!
-//! They have the names, types and states of DataFusion's, so a plan that travels meets those where it is executed and
-//! parts of one aggregate can be computed here and there.
+//! They have the names, types and states of DataFusion's. A plan that travels through our codec says that they are
+//! ours; one through another codec meets DataFusion's where it is executed.
 
 mod average;
 mod extremes;
@@ -33,18 +33,31 @@ use self::sum::CheckedSum;
 
 /// Puts the functions in the place of DataFusion's; one that the caller has put there stays.
 pub(crate) fn register(state: &mut SessionState) -> DfResult<()> {
-    let ours: [(&str, AggregateUDF); 4] = [
-        ("sum", CheckedSum::default().into()),
-        ("avg", FramedAverage::default().into()),
-        ("min", OrderedMin::default().into()),
-        ("max", OrderedMax::default().into()),
-    ];
-    for (name, function) in ours {
-        if state.aggregate_functions().get(name).is_some_and(|known| is_its_own(known)) {
+    for name in ["sum", "avg", "min", "max"] {
+        if state.aggregate_functions().get(name).is_some_and(|known| is_its_own(known))
+            && let Some(function) = of_name(name)
+        {
             state.register_udaf(Arc::new(function))?;
         }
     }
     Ok(())
+}
+
+/// The function of that name.
+pub(crate) fn of_name(name: &str) -> Option<AggregateUDF> {
+    match name {
+        "sum" => Some(CheckedSum::default().into()),
+        "avg" => Some(FramedAverage::default().into()),
+        "min" => Some(OrderedMin::default().into()),
+        "max" => Some(OrderedMax::default().into()),
+        _ => None,
+    }
+}
+
+/// Whether it is one of these.
+pub(crate) fn is_ours(function: &AggregateUDF) -> bool {
+    let inner = function.inner();
+    inner.is::<CheckedSum>() || inner.is::<FramedAverage>() || inner.is::<OrderedMin>() || inner.is::<OrderedMax>()
 }
 
 fn is_its_own(function: &AggregateUDF) -> bool {
@@ -111,6 +124,3 @@ macro_rules! as_inner {
     };
 }
 use as_inner;
-
-#[cfg(test)]
-mod tests;
