@@ -5,6 +5,7 @@
 
 #![allow(clippy::expect_used, clippy::print_stdout)]
 
+use std::path::Path;
 use std::time::Instant;
 
 use lakepin::sql::{Session, SessionConfig, Warehouse};

@@ -222,7 +222,7 @@ fn test_modules(file: &Path) -> Vec<PathBuf> {
     lines
         .windows(2)
         .filter(|pair| pair[0] == "#[cfg(test)]" || pair[0].starts_with("#[cfg(all(test,"))
-        .filter_map(|pair| pair[1].strip_prefix("mod ")?.strip_suffix(';'))
+        .filter_map(|pair| pair[1].trim_start_matches("pub(crate) ").strip_prefix("mod ")?.strip_suffix(';'))
         .map(|name| folder.join(name))
         .collect()
 }

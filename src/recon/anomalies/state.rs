@@ -8,7 +8,7 @@ use super::{Finding, Material, Severity, listed};
 use crate::error::{Error, ErrorKind, Result};
 use crate::recon::lookup::Confidence;
 use crate::scan::{index_files, is_above};
-use crate::spec::{BinaryRow, DataType, Datum, ManifestEntry, Snapshot, SnapshotId};
+use crate::spec::{BinaryRow, DataType, Datum, ManifestEntry, SnapshotId};
 
 pub(super) async fn detect(material: &Material<'_>, found: &mut Vec<Finding>) -> Result<()> {
     damage(material, found);

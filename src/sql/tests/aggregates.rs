@@ -161,7 +161,7 @@ async fn these_functions_are_the_same_where_a_plan_arrives() {
     }
     let infinite = "(VALUES (1, '-inf'::DOUBLE), (2, 'inf'::DOUBLE)) t(g, d)";
     let shown = travelled(&format!("SELECT g, max(d), min(d) FROM {infinite} GROUP BY g ORDER BY g")).await.unwrap();
-    assert!(shown.contains("| 1 | -inf      | -inf") && shown.contains("| 2 | inf       | inf"), "{shown}");
+    assert!(shown.contains("| 1 | -inf     | -inf") && shown.contains("| 2 | inf      | inf"), "{shown}");
 }
 
 #[tokio::test]
