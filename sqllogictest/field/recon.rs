@@ -87,12 +87,14 @@ async fn a_file_that_a_cleaner_took_is_told_with_all_that_it_breaks(lake: Lake) 
     let name = first[0].rsplit('/').next().unwrap_or_default().to_string();
     t.commit().delete_positions(&name, &[1]).publish().text()?;
     let vectors = files("index")?;
+    let second = files("bucket-0")?.into_iter().find(|file| !first.contains(file)).ok_or("no second file")?;
     // the first file and its vectors are of the past now; what the first snapshot had alone is expired
-    t.commit().remove(&name).kind(CommitKind::Overwrite).publish().text()?;
+    let other = second.rsplit('/').next().unwrap_or_default();
+    let overwrite = t.commit().remove(&name).delete_positions(other, &[0]).kind(CommitKind::Overwrite);
+    overwrite.publish().text()?;
     t.expire(1).text()?;
     let s = lake.session().await?;
     expect(&s, "SELECT detector FROM paimon_anomalies('t')", &[]).await?;
-    let second = files("bucket-0")?.into_iter().find(|file| !first.contains(file)).ok_or("no second file")?;
     for (file, breaks) in [
         (&first[0], "snapshots 2 to 3 and tag 'eod'"),
         (&second, "snapshots 2 to 4 and tag 'eod'"),

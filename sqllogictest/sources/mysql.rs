@@ -404,6 +404,8 @@ async fn order(server: &mut Server) -> Ended {
     assert!(old.position().caveats.iter().any(|caveat| caveat.contains("MyISAM")), "{:?}", old.position());
     // a query over it is of no state either, wherever it stands in it
     server.run("CREATE VIEW seen AS SELECT id FROM o").await;
+    // without a binlog no state of this server is known
+    let known = source.position().is_state;
     for (query, is_state, engine) in [
         ("SELECT o.id FROM o", true, false),
         ("WITH q AS (SELECT id FROM o) SELECT id FROM q", true, false),
@@ -413,7 +415,7 @@ async fn order(server: &mut Server) -> Ended {
         let source = open(&server.url(""), query).await.map_err(told)?;
         let position = source.position();
         let told = position.caveats.iter().any(|caveat| caveat.contains("MyISAM"));
-        assert_eq!((position.is_state, told), (is_state, engine), "{query}: {position:?}");
+        assert_eq!((position.is_state, told), (is_state && known, engine), "{query}: {position:?}");
     }
     let padded = open(&server.url(""), "padded").await.map_err(told)?;
     assert_eq!(rows(&padded, reading(&["k"], &["k"])).await.map_err(|e| e.code()), Err("SourceKeyOrder"));
