@@ -430,6 +430,13 @@ pub enum NoticeKind {
         /// Rows.
         rows: u64,
     },
+    /// Rows that have expired may be among the final ones.
+    ExpiringRows {
+        /// The table.
+        table: String,
+        /// What `record-level.expire-time` says.
+        after: String,
+    },
     /// A sentence of who shows the answer, in the reader's language already.
     Own(String),
 }
@@ -646,6 +653,11 @@ impl fmt::Display for NoticeKind {
                 f,
                 "{rows} rows of files that only hold columns of the rows of other files are not counted; the snapshot \
                  counts them"
+            ),
+            Self::ExpiringRows { table, after } => write!(
+                f,
+                "record-level.expire-time of {table} is {after}: expired records may still be counted, until a compaction \
+                 drops them"
             ),
             Self::Own(text) => f.write_str(text),
         }

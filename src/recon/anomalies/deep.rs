@@ -17,6 +17,7 @@ use crate::memory::MemoryBudget;
 use crate::merge::canonical_keys;
 use crate::query::compared_values;
 use crate::read::{Held, ReadColumn, ReadContext, ReadOptions, SectionHandle, section};
+use crate::recon::accounting::RECORD_EXPIRY;
 use crate::recon::entry_texts::EntryTexts;
 use crate::recon::history::History;
 use crate::recon::lookup::Confidence;
@@ -24,9 +25,6 @@ use crate::scan::{ScanKind, ScanRequest};
 use crate::snapshot::{Pin, SessionZone};
 use crate::spec::options::MergeEngine;
 use crate::spec::{BinaryRow, CommitKind, DataType, ManifestEntry, Snapshot};
-
-/// Option that lets compactions drop rows by their age.
-const RECORD_EXPIRY: &str = "record-level.expire-time";
 
 /// Bytes of a key that is remembered.
 const KEY_BYTES: usize = 48;
@@ -78,19 +76,14 @@ fn told(outcome: Result<Vec<Finding>>, of: (&'static str, &Snapshot), found: &mu
             return Err(error);
         }
         Err(error) if matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::NotFound) => {
-            let what = format!("the rows of snapshot {}, so {detector} was not checked there", snapshot.id);
-            found.push(damaged(what, &error, Some(snapshot.id)));
+            found.push(damaged(format!("the rows of snapshot {}", snapshot.id), &error, Some(snapshot.id)));
+            let why = format!("the rows of snapshot {} cannot be read", snapshot.id);
+            found.push(Finding::unchecked(detector, why).at([snapshot.id]));
         }
-        Err(error) => found.push(
-            Finding::new(
-                detector,
-                Severity::Warning,
-                Confidence::Exact,
-                "this was not checked: what holds the rows cannot be read here",
-            )
-            .seen(error.to_string())
-            .at([snapshot.id]),
-        ),
+        Err(error) => found.push(Finding {
+            severity: Severity::Warning,
+            ..Finding::unchecked(detector, format!("what holds the rows cannot be read here: {error}")).at([snapshot.id])
+        }),
     }
     Ok(())
 }

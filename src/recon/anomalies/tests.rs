@@ -431,6 +431,67 @@ async fn d15_files_that_are_lost() {
     assert!(others.is_empty(), "it is there, though torn: {found:#?}");
 }
 
+/// What the detectors that could not look say of it.
+fn unchecked(found: &[Finding]) -> BTreeMap<&str, &str> {
+    let of = found.iter().filter(|finding| !finding.checked);
+    assert!(of.clone().all(|finding| finding.severity == Severity::Info && finding.evidence.contains("not checked")));
+    of.map(|finding| (finding.detector, finding.evidence.as_str())).collect()
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_is_told_as_not_checked() {
+    let make = || {
+        let mut bed = Bed::new(&[("deletion-vectors.enabled", "true")]);
+        bed.commit_of("a", 1, CommitKind::Compact, 5, 0..5, None);
+        let name = bed.table.live_files().unwrap().remove(0).file.file_name;
+        bed.table.commit().delete_positions(&name, &[0]).kind(CommitKind::Compact).user("c").publish().unwrap();
+        bed.commit("a", 2, 5..9);
+        bed.commit("a", 3, 9..12);
+        bed
+    };
+    let field = |bed: &Bed, snapshot: i64, name: &str| {
+        let file = bed.table.root().join(format!("snapshot/snapshot-{snapshot}"));
+        let document: Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
+        document[name].as_str().unwrap().to_string()
+    };
+    let bed = make();
+    assert!(unchecked(&bed.found().await).is_empty());
+    // a snapshot that is torn may name what a stray list speaks of
+    let list = field(&bed, 3, "deltaManifestList");
+    fs::write(bed.table.root().join("snapshot/snapshot-3"), "{").unwrap();
+    aged(&bed.table, &list);
+    let found = bed.found().await;
+    let told = unchecked(&found);
+    assert_eq!(told.keys().collect::<Vec<_>>(), [&"D-18"], "{found:#?}");
+    assert!(told["D-18"].starts_with("D-18: not checked, because 1 lists"), "{told:?}");
+    assert!(told["D-18"].contains("snapshot 3"), "{told:?}");
+    // and so may a stray list that is torn itself
+    let bed = make();
+    let mut aside = TableBuilder::open(bed.dir.path(), "d", "t").unwrap();
+    let stray = aside.commit().file(FileSpec::rows(&[json!({"id": 1, "v": "x", "dt": "d"})])).prepare().unwrap();
+    let list = &stray.snapshot().delta_manifest_list;
+    fs::write(bed.table.root().join("manifest").join(list), "torn").unwrap();
+    aged(&bed.table, list);
+    assert!(unchecked(&bed.found().await)["D-18"].contains(list));
+    // the changes of a commit
+    let bed = make();
+    fs::remove_file(bed.table.root().join("manifest").join(field(&bed, 3, "deltaManifestList"))).unwrap();
+    let found = bed.found().await;
+    let told: Vec<&str> = unchecked(&found).into_keys().collect();
+    assert_eq!(told, ["D-1", "D-10", "D-17", "D-18", "D-19", "D-6", "D-7", "D-9"], "{found:#?}");
+    // vectors
+    let bed = make();
+    fs::write(bed.table.root().join("manifest").join(field(&bed, 4, "indexManifest")), "torn").unwrap();
+    let found = bed.found().await;
+    assert!(unchecked(&found)["D-14"].contains("index manifest of snapshot 4"), "{found:#?}");
+    // the newest state
+    let bed = make();
+    bed.patch(4, |document| document["totalRecordCount"] = json!(100));
+    let found = bed.found().await;
+    let told: Vec<&str> = unchecked(&found).into_keys().collect();
+    assert_eq!(told, ["D-11", "D-12", "D-14", "D-15"], "{found:#?}");
+}
+
 #[tokio::test]
 async fn d15_files_of_older_snapshots_and_tags_and_files_of_another_size() {
     let make = || {

@@ -157,6 +157,9 @@ fn chinese(kind: &NoticeKind) -> String {
         NoticeKind::ColumnRows { rows } => {
             format!("有 {rows} 行所在的文件只存放其他文件的行的部分列，这里没有计入；快照里的行数计入了它们")
         }
+        NoticeKind::ExpiringRows { table, after } => {
+            format!("{table} 的 record-level.expire-time 为 {after}：已过期的记录在合并清除之前仍可能计入")
+        }
         NoticeKind::Own(text) => text.clone(),
     }
 }

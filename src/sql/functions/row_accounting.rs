@@ -12,7 +12,7 @@ use futures::future::BoxFuture;
 use crate::error::{Error, Result};
 use crate::query::nodes::{Computation, Computed, Deferred, Recipe};
 use crate::query::{PoolBudget, QueryEnv, Work};
-use crate::recon::accounting::{AccountingOptions, AccountingRow, account, counting};
+use crate::recon::accounting::{AccountingOptions, AccountingRow, account, counting, expiring_rows};
 use crate::scan::ScanRequest;
 use crate::snapshot::nearest::known_names;
 use crate::snapshot::{Pin, SessionZone, Table};
@@ -157,6 +157,9 @@ pub(super) async fn provider(
         other => return Err(wrong("mode", other, &["exact", "metadata"])),
     };
     let pin = statement.pin(table, at).await?;
+    if let Some(kind) = expiring_rows(&pin) {
+        statement.notice(kind);
+    }
     let (env, zone, budget) = (Arc::clone(statement.env()), *statement.zone(), statement.budget());
     if exact {
         let (counted, shared) = (Arc::clone(&pin), Arc::clone(&env));

@@ -99,6 +99,30 @@ async fn lookups_anomalies_conflicts_and_stray_files_are_functions() {
 }
 
 #[tokio::test]
+async fn counts_of_a_table_whose_records_expire_say_so() {
+    let expiring = "expired records may still be counted";
+    for after in [None, Some("7 d")] {
+        let dir = tempfile::tempdir().unwrap();
+        let spec = TableSpec::new(&[("id", "INT NOT NULL")]).primary_key(&["id"]).option("bucket", "1");
+        let spec = after.iter().fold(spec, |spec, after| spec.option("record-level.expire-time", after));
+        let mut table = TableBuilder::create(dir.path(), "pay", "t", &spec).unwrap();
+        table.append(&[json!({"id": 1})]).unwrap();
+        let session = session_of(&dir).await;
+        for sql in [
+            "SELECT * FROM paimon_row_accounting('t')",
+            "SELECT * FROM paimon_row_accounting('t', mode => 'metadata')",
+            "SELECT * FROM t$row_accounting",
+        ] {
+            let told = session.run_one(sql).await.unwrap().notices;
+            let count = told.iter().filter(|notice| notice.contains(expiring)).count();
+            assert_eq!(count, usize::from(after.is_some()), "{sql}: {told:?}");
+        }
+        let (_, counted) = session.counts("t", None).await.unwrap();
+        assert_eq!(counted.notices.iter().any(|notice| notice.contains(expiring)), after.is_some());
+    }
+}
+
+#[tokio::test]
 async fn gates_open_at_the_oldest_snapshot_and_pin_it() {
     let dir = tempfile::tempdir().unwrap();
     let mut table = payments(dir.path());
