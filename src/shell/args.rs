@@ -31,7 +31,7 @@ pub struct Args {
 
 const AFTER_HELP: &str = "\
 Exit codes: 0 done, equal; 1 SQL or run error; 2 usage or missing file; 3 different; 4 pin lost or expired, data file lost; \
-5 timeout or budget, \\watch waited in vain; 6 not committed, superseded; 7 not known; 130 interrupted; 143 terminated; 129 hung up.
+5 timeout or budget, \\watch waited in vain; 6 not committed, superseded, horizon not reached; 7 not known; 130 interrupted; 143 terminated; 129 hung up.
 Without -c, -f and a terminal, statements are read from standard input.";
 
 /// Options of every way of running.
@@ -198,7 +198,7 @@ pub enum Action {
     },
     /// Wait until a snapshot satisfies all conditions; exit code 5 when none came in time
     Wait {
-        /// Table: t or db.t
+        /// Table: t or db.t; or several with commas between
         table: String,
         /// A watermark at or after this time, or milliseconds
         #[arg(long)]
@@ -212,10 +212,13 @@ pub enum Action {
         /// This tag
         #[arg(long)]
         tag: Option<String>,
+        /// A query that answers true, over these tables
+        #[arg(long, value_name = "SELECT")]
+        query: Option<String>,
         /// Longest pause between two looks [default: 2s]
         #[arg(long)]
         poll: Option<String>,
-        /// Print the pin alone, as db.t@v4711
+        /// Print the pin alone, as db.t@v4711, a line for each table
         #[arg(long)]
         print_pin: bool,
     },
@@ -274,7 +277,7 @@ impl Action {
             Self::Orphans { table } => format!("\\orphans {}", word(table)),
             Self::Retention { table } => format!("\\retention {}", word(table)),
             Self::Reads { table } => format!("\\reads {}", table.as_deref().map(word).unwrap_or_default()),
-            Self::Wait { table, watermark, commit, snapshot, tag, poll, print_pin } => {
+            Self::Wait { table, watermark, commit, snapshot, tag, query, poll, print_pin } => {
                 let mut line = format!("\\wait {}", word(table));
                 line += &option("--watermark", watermark.as_deref().map(value));
                 for commit in commit {
@@ -282,6 +285,7 @@ impl Action {
                 }
                 line += &option("--snapshot", snapshot.map(|id| id.to_string()));
                 line += &option("--tag", tag.as_deref().map(value));
+                line += &option("--query", query.as_deref().map(value));
                 line += &option("--poll", poll.as_deref().map(value));
                 if let Some(TimeLimit(Some(timeout))) = timeout {
                     line += &format!(" --timeout {}ms", timeout.as_millis());

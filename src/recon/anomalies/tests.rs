@@ -727,6 +727,7 @@ async fn commits_that_met_are_told_with_what_they_share() {
     let told = async |bed: &Bed, around| {
         let found = conflicts(&bed.history().await, around, &SessionZone::utc()).await.unwrap();
         found
+            .pairs
             .into_iter()
             .map(|c| (c.commit.id.0, c.opponent.id.0, c.relation, c.attempts, c.first_base.0.0, c.inverted, c.verdict))
             .collect::<Vec<_>>()
@@ -778,4 +779,62 @@ async fn commits_that_met_are_told_with_what_they_share() {
         overwrote.iter().map(|one| (one.1, one.2)).collect::<Vec<_>>(),
         [(1, Relation::Overwrote), (2, Relation::Overwrote), (3, Relation::Overwrote)]
     );
+}
+
+#[tokio::test]
+async fn what_an_attempt_left_tells_its_base_exactly() {
+    use crate::recon::conflicts::{Around, Relation, conflicts};
+    let mut bed = Bed::new(&[]);
+    bed.commit("a", 1, 0..5);
+    let mut other = TableBuilder::open(bed.dir.path(), "d", "t").unwrap();
+    let rows = [json!({"id": 50, "v": "b", "dt": "d", "_SEQUENCE_NUMBER": 50})];
+    let first = other.commit().file(FileSpec::rows(&rows)).user("b").identifier(1).prepare().unwrap();
+    let entry = entries_of(&bed.table, &first.snapshot().delta_manifest_list).remove(0);
+    for checkpoint in [2, 3] {
+        bed.commit("a", checkpoint, checkpoint * 5..checkpoint * 5 + 4);
+    }
+    bed.table.commit().entry(entry).user("b").identifier(1).publish().unwrap();
+    let met = async |bed: &Bed| {
+        let around = Around::Snapshot(SnapshotId(4));
+        let found = conflicts(&bed.history().await, around, &SessionZone::utc()).await.unwrap();
+        let told = found.pairs.into_iter().map(|one| {
+            (one.opponent.id.0, one.relation, (one.first_base.0.0, one.first_base.1), one.latest.0, one.attempts)
+        });
+        (told.collect::<Vec<_>>(), found.unpublished)
+    };
+    // it stood on 1, and met 2, or 3 right away
+    let base = (1, Confidence::Exact);
+    let lost = |opponent| (opponent, Relation::LostRace, base, opponent, None);
+    assert_eq!(met(&bed).await, (vec![lost(2), lost(3)], 0));
+    // without it that is guessed
+    for list in [&first.snapshot().base_manifest_list, &first.snapshot().delta_manifest_list] {
+        fs::remove_file(bed.table.root().join("manifest").join(list)).unwrap();
+    }
+    let (told, _) = met(&bed).await;
+    assert!(told.iter().all(|one| one.2.1 != Confidence::Exact && one.1 != Relation::LostRace), "{told:?}");
+    // one that was never published is counted
+    let lost = other.commit().file(FileSpec::rows(&rows)).user("c").prepare().unwrap();
+    aged(&bed.table, &lost.snapshot().delta_manifest_list);
+    assert_eq!(met(&bed).await.1, 1);
+}
+
+#[tokio::test]
+async fn two_committers_of_one_user_that_meet_are_suspicious() {
+    use crate::recon::conflicts::{Around, Verdict, conflicts};
+    let all = Around::Times(i64::MIN, i64::MAX);
+    for (instances, suspicious) in [([1, 2, 1], vec![(3, 2)]), ([1, 2, 2], vec![]), ([1, 2, 3], vec![])] {
+        let mut bed = Bed::new(&[]);
+        for (snapshot, instance) in (1i64..).zip(instances) {
+            bed.commit("cdc", snapshot, snapshot * 10..snapshot * 10 + 2);
+            bed.by_instance(snapshot, instance);
+        }
+        let found = conflicts(&bed.history().await, all, &SessionZone::utc()).await.unwrap();
+        let told: Vec<(i64, i64)> = found
+            .pairs
+            .iter()
+            .filter(|one| one.verdict == Verdict::Suspicious)
+            .map(|one| (one.commit.id.0, one.opponent.id.0))
+            .collect();
+        assert_eq!(told, suspicious, "{instances:?}");
+    }
 }

@@ -302,6 +302,7 @@ async fn findings(
         if own.reason == Some(Reason::OtherPartition) && !extras.contains(&lower(lake, draft.example)) {
             own.reason = Some(Reason::NeverSeen);
             own.confidence = Some(Confidence::Inferred);
+            own.commit = None;
         }
         // a row that the source lacks here and the lake lacks there is one row in the wrong place
         let is_extra = draft.example.class == Class::ExtraInLake && own.reason == Some(Reason::ValueFrom);

@@ -223,8 +223,8 @@ impl Lake {
     /// Pairs of commits that met: those about some commits, and those that were not as the protocol wants it.
     pub(super) async fn conflicts(&self, about: &[i64]) -> Result<Vec<ConflictLine>> {
         let found = conflicts(&self.history, Around::Times(i64::MIN, i64::MAX), &self.zone).await?;
-        let wanted = found.into_iter().filter(|one| {
-            one.verdict == Verdict::WrongCoWriting
+        let wanted = found.pairs.into_iter().filter(|one| {
+            matches!(one.verdict, Verdict::WrongCoWriting | Verdict::Suspicious)
                 || about.contains(&one.commit.id.0)
                 || about.contains(&one.opponent.id.0)
         });

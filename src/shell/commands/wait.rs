@@ -1,6 +1,6 @@
 //! `\wait` and `\lag`: gates on the snapshots of a table, and how far it is behind one.
 
-use arrow::array::{Array, AsArray};
+use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::Int64Type;
 use futures::future::{FutureExt, LocalBoxFuture};
 
@@ -18,7 +18,8 @@ pub const COMMANDS: &[&Command] = &[&WAIT, &LAG];
 
 const WAIT: Command = Command {
     names: &["wait"],
-    usage: "table [--watermark time] [--commit user:id] [--snapshot n] [--tag name] [--timeout 5m] [--poll 2s] [--pin] [--print-pin]",
+    usage: "table[,table] [--watermark time] [--commit user:id] [--snapshot n] [--tag name] [--query select] [--timeout 5m] \
+            [--poll 2s] [--pin] [--print-pin]",
     task: Task::Pin,
     about: both(
         "wait until a snapshot satisfies all conditions; exit code 5 when none came in time",
@@ -27,12 +28,14 @@ const WAIT: Command = Command {
     detail: both(
         "\\wait dwd_pay_success --watermark '2026-04-16 10:00' --timeout 5m --pin\n\
          \\wait dwd_pay_success --commit flink-cdc-pay:120 --print-pin\n\
+         \\wait dwd_pay_success --query 'select max(pay_time) >= timestamp ''2026-04-16 10:00'' from dwd_pay_success'\n\
          the oldest snapshot that satisfies them is the answer, so the same gate gives the same one again;\n\
-         --print-pin prints db.t@v4711 alone, for scripts; without --timeout it waits ten minutes",
+         --print-pin prints db.t@v4711 alone, a line for each table, for scripts; without --timeout it waits ten minutes",
         "\\wait dwd_pay_success --watermark '2026-04-16 10:00' --timeout 5m --pin\n\
          \\wait dwd_pay_success --commit flink-cdc-pay:120 --print-pin\n\
+         \\wait dwd_pay_success --query 'select max(pay_time) >= timestamp ''2026-04-16 10:00'' from dwd_pay_success'\n\
          返回满足条件的最旧快照，因此同样的条件总得到同一个快照；\n\
-         --print-pin 只输出 db.t@v4711，供脚本使用；不写 --timeout 时等十分钟",
+         --print-pin 只输出 db.t@v4711（每张表一行），供脚本使用；不写 --timeout 时等十分钟",
     ),
     argument: Argument::Table,
     run: wait,
@@ -98,7 +101,7 @@ fn interval(text: &str) -> Result<String> {
 
 fn wait(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
     async move {
-        let valued = ["--watermark", "--commit", "--snapshot", "--tag", "--timeout", "--poll"];
+        let valued = ["--watermark", "--commit", "--snapshot", "--tag", "--query", "--timeout", "--poll"];
         let options = Options::read(shell, &call, &valued, &["--pin", "--print-pin"])?;
         let [table] = options.words.as_slice() else { return Err(usage("write \\wait table --watermark '…'")) };
         let mut conditions = Vec::new();
@@ -116,8 +119,11 @@ fn wait(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
         for tag in options.all("--tag") {
             conditions.push(format!("TAG {}", literal(tag)));
         }
+        for query in options.all("--query") {
+            conditions.push(format!("QUERY ({query})"));
+        }
         if conditions.is_empty() {
-            return Err(usage("for what? --watermark, --commit, --snapshot or --tag"));
+            return Err(usage("for what? --watermark, --commit, --snapshot, --tag or --query"));
         }
         let timeout = interval(options.all("--timeout").last().unwrap_or("10m"))?;
         let poll = match options.all("--poll").last() {
@@ -129,18 +135,27 @@ fn wait(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
         if !options.has("--print-pin") {
             return shell.statement(&sql, Show::LISTING).await;
         }
-        let answer = shell.collect_sql(&sql, 2).await?;
-        let Some(batch) = answer.batches.iter().find(|batch| batch.num_rows() > 0) else {
-            return Err(Error::internal("a gate gave no answer"));
-        };
-        let name = batch.column_by_name("table").and_then(|array| array.as_string_opt::<i32>());
-        let id = batch.column_by_name("snapshot_id").and_then(|array| array.as_primitive_opt::<Int64Type>());
-        match (name, id) {
-            (Some(name), Some(id)) if name.len() == 1 => shell.print(&format!("{}@v{}\n", name.value(0), id.value(0))),
-            _ => Err(Error::internal("a gate gave another answer than one row")),
-        }
+        let answer = shell.collect_sql(&sql, TABLES).await?;
+        let lines = pins(&answer.batches).ok_or_else(|| Error::internal("a gate gave another answer than its tables"))?;
+        shell.print(&lines)
     }
     .boxed_local()
+}
+
+/// Tables of one gate: nobody waits for more.
+const TABLES: usize = 10_000;
+
+/// `db.t@v4711`, a line for each table.
+fn pins(batches: &[RecordBatch]) -> Option<String> {
+    let mut lines = String::new();
+    for batch in batches {
+        let names = batch.column_by_name("table")?.as_string_opt::<i32>()?;
+        let ids = batch.column_by_name("snapshot_id")?.as_primitive_opt::<Int64Type>()?;
+        for (name, id) in names.iter().zip(ids) {
+            lines.push_str(&format!("{}@v{}\n", name?, id?));
+        }
+    }
+    Some(lines).filter(|lines| !lines.is_empty())
 }
 
 fn lag(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::*;
+use crate::notice::NoticeKind;
 
 const START: i64 = 1_776_300_000_000;
 
@@ -250,6 +251,63 @@ async fn a_gate_over_several_tables_takes_the_oldest_states_where_they_do() {
         let pinned = format!("SELECT snapshot_id FROM {table}$snapshots WHERE pinned");
         assert_eq!(rows(&session, &pinned).await, ["1"], "{table}");
     }
+}
+
+#[tokio::test]
+async fn a_gate_that_takes_the_newest_states_of_several_tables_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let _table = payments(dir.path());
+    let spec = TableSpec::new(&[("id", "INT NOT NULL")]).primary_key(&["id"]).option("bucket", "1");
+    let mut orders = TableBuilder::create(dir.path(), "pay", "orders", &spec).unwrap();
+    for id in 1..=3 {
+        orders.append(&[json!({"id": id})]).unwrap();
+    }
+    let session = session_of(&dir).await;
+    for (tables, query, newest) in [
+        ("t, orders", "SELECT count(*) >= 1 FROM t JOIN orders USING (id)", false),
+        ("t, orders", "SELECT count(*) >= 2 FROM t JOIN orders USING (id)", true),
+        ("orders", "SELECT count(*) >= 2 FROM orders", false),
+    ] {
+        let sql = format!("WAIT FOR TABLE {tables} UNTIL SNAPSHOT >= 1 AND QUERY ({query}) TIMEOUT INTERVAL '1' SECOND");
+        let told = session.run_one(&sql).await.unwrap().notices;
+        assert_eq!(told.iter().any(|notice| notice.contains("the newest of pay.t, pay.orders")), newest, "{told:?}");
+    }
+}
+
+#[tokio::test]
+async fn several_users_that_raise_a_watermark_are_told_by_gates_and_alignments() {
+    let dir = tempfile::tempdir().unwrap();
+    let spec = TableSpec::new(&[("id", "INT NOT NULL")]).primary_key(&["id"]).option("bucket", "1");
+    for (name, second) in [("one", "cdc"), ("two", "repair")] {
+        let mut table = TableBuilder::create(dir.path(), "pay", name, &spec).unwrap();
+        for (at, user) in (1i64..).zip(["cdc", "cdc", second]) {
+            let commit = table.commit().file(FileSpec::rows(&[json!({"id": at})])).user(user).identifier(at * 2);
+            commit.watermark(START + at * 1_000).publish().unwrap();
+        }
+    }
+    let session = session_of(&dir).await;
+    let several = async |sql: String| {
+        let told = session.run_one(&sql).await.unwrap().notices;
+        told.iter().any(|notice| matches!(notice.kind(), NoticeKind::SeveralRaiseWatermark { .. }))
+    };
+    for (name, told) in [("one", false), ("two", true)] {
+        let until = format!("WATERMARK >= {}", START + 1_500);
+        let wait = format!("WAIT FOR TABLE {name} UNTIL {until} TIMEOUT INTERVAL '0' SECOND");
+        assert_eq!(several(wait).await, told, "{name}");
+        // other conditions rest on no watermark
+        let wait = format!("WAIT FOR TABLE {name} UNTIL SNAPSHOT >= 2 TIMEOUT INTERVAL '0' SECOND");
+        assert!(!several(wait).await);
+        assert_eq!(several(format!("PIN TABLES {name} ALIGN ON WATERMARK {}", START + 1_500)).await, told, "{name}");
+    }
+    // a checkpoint without data: the one before it, told
+    let before = async |sql: &str| {
+        let told = session.run_one(sql).await.unwrap().notices;
+        told.into_iter().find(|notice| matches!(notice.kind(), NoticeKind::AlignedBefore { .. }))
+    };
+    assert!(before("PIN TABLES one ALIGN ON IDENTIFIER 4 USER 'cdc'").await.is_none());
+    let told = before("PIN TABLES one ALIGN ON IDENTIFIER 5 USER 'cdc'").await.unwrap();
+    let NoticeKind::AlignedBefore { table, user, wanted, found } = told.kind() else { panic!("{told}") };
+    assert_eq!([table, user, wanted, found], ["pay.one", "cdc", "5", "4"]);
 }
 
 #[tokio::test]
