@@ -1,5 +1,7 @@
 //! The command line.
 
+mod proofs;
+
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -10,6 +12,7 @@ use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args as ClapArgs, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
+use self::proofs::{Check, Conflicts, Diff, Keys, Rate};
 use super::language::Language;
 use super::render::{Decimals, Format};
 use super::variables::quoted;
@@ -169,18 +172,16 @@ pub enum Action {
         #[arg(long)]
         since: Option<i64>,
     },
-    /// What is wrong in a table's history
-    Check {
-        /// Table: t or db.t
-        table: String,
-    },
+    /// What is wrong in a table's history; exit code 1 when an error was found
+    Check(Check),
     /// Commits that met: races, overlaps, overwrites
-    Conflicts {
-        /// Table: t or db.t
-        table: String,
-        /// Around this one
-        snapshot: Option<i64>,
-    },
+    Conflicts(Conflicts),
+    /// Commits by minute, or by another window, and user
+    Rate(Rate),
+    /// Rows that differ between two states of a table; exit code 3 when some do
+    Diff(Diff),
+    /// Keys that one commit brought, changed or removed; none of a compaction
+    Keys(Keys),
     /// Files that nothing kept names, as evidence; nothing is deleted
     Orphans {
         /// Table: t or db.t
@@ -234,7 +235,7 @@ pub enum Action {
     Key {
         /// Table: t or db.t
         table: String,
-        /// column=value of the key's columns; then: uncommitted, changelog
+        /// column=value of the key's columns; then: from snapshot, to snapshot, uncommitted, changelog
         #[arg(required = true)]
         key: Vec<String>,
     },
@@ -269,11 +270,11 @@ impl Action {
                 let since = option("--since", since.map(|id| id.to_string()));
                 format!("\\committed {} {} {}{since}", word(table), value(user), value(identifier))
             }
-            Self::Check { table } => format!("\\check {}", word(table)),
-            Self::Conflicts { table, snapshot } => {
-                let snapshot = snapshot.map(|id| format!(" {id}")).unwrap_or_default();
-                format!("\\conflicts {}{snapshot}", word(table))
-            }
+            Self::Check(asked) => asked.line(),
+            Self::Conflicts(asked) => asked.line(),
+            Self::Rate(asked) => asked.line(),
+            Self::Diff(asked) => asked.line(),
+            Self::Keys(asked) => asked.line(),
             Self::Orphans { table } => format!("\\orphans {}", word(table)),
             Self::Retention { table } => format!("\\retention {}", word(table)),
             Self::Reads { table } => format!("\\reads {}", table.as_deref().map(word).unwrap_or_default()),

@@ -5,9 +5,9 @@ use arrow::datatypes::Int64Type;
 use futures::future::{FutureExt, LocalBoxFuture};
 
 use super::listings::literal;
-use super::{Argument, Call, Command, Task, unquoted, usage};
+use super::options::{Options, interval, number};
+use super::{Argument, Call, Command, Task, usage};
 use crate::error::{Error, Result};
-use crate::shell::args::duration;
 use crate::shell::execute::Show;
 use crate::shell::language::{Text, both};
 use crate::shell::names::system_table;
@@ -54,51 +54,6 @@ const LAG: Command = Command {
     run: lag,
 };
 
-/// Options of a line: names with the values behind them, and what stands alone.
-struct Options {
-    words: Vec<String>,
-    given: Vec<(String, String)>,
-    flags: Vec<String>,
-}
-
-impl Options {
-    fn read(shell: &Shell, call: &Call, valued: &[&str], alone: &[&str]) -> Result<Self> {
-        let mut options = Self { words: Vec::new(), given: Vec::new(), flags: Vec::new() };
-        let mut words = call.words(&shell.variables)?.into_iter();
-        while let Some(word) = words.next() {
-            if valued.contains(&word.as_str()) {
-                let value = words.next().ok_or_else(|| usage(format!("{word} stands without its value")))?;
-                options.given.push((word, unquoted(&value)));
-            } else if alone.contains(&word.as_str()) {
-                options.flags.push(word);
-            } else if word.starts_with("--") {
-                return Err(usage(format!("\\{} has no option {word}", call.name)));
-            } else {
-                options.words.push(word);
-            }
-        }
-        Ok(options)
-    }
-
-    fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
-        self.given.iter().filter(move |(given, _)| given == name).map(|(_, value)| value.as_str())
-    }
-
-    fn has(&self, flag: &str) -> bool {
-        self.flags.iter().any(|given| given == flag)
-    }
-}
-
-fn number(text: &str) -> Result<i64> {
-    text.parse().map_err(|_| usage(format!("{text:?} is no number")))
-}
-
-/// An interval of SQL from `5m`, `2s`, `500ms`.
-fn interval(text: &str) -> Result<String> {
-    let length = duration(text).map_err(usage)?;
-    Ok(format!("INTERVAL '{}' MILLISECOND", length.as_millis()))
-}
-
 fn wait(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
     async move {
         let valued = ["--watermark", "--commit", "--snapshot", "--tag", "--query", "--timeout", "--poll"];
@@ -125,8 +80,8 @@ fn wait(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
         if conditions.is_empty() {
             return Err(usage("for what? --watermark, --commit, --snapshot, --tag or --query"));
         }
-        let timeout = interval(options.all("--timeout").last().unwrap_or("10m"))?;
-        let poll = match options.all("--poll").last() {
+        let timeout = interval(options.last("--timeout").unwrap_or("10m"))?;
+        let poll = match options.last("--poll") {
             Some(poll) => format!(" POLL {}", interval(poll)?),
             None => String::new(),
         };
@@ -162,7 +117,7 @@ fn lag(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
     async move {
         let options = Options::read(shell, &call, &["--checkpoint"], &[])?;
         let [table] = options.words.as_slice() else { return Err(usage("write \\lag table [--checkpoint n]")) };
-        let behind = match options.all("--checkpoint").last() {
+        let behind = match options.last("--checkpoint") {
             // batch jobs have no checkpoints
             Some(checkpoint) => format!(
                 ", CASE WHEN max(commit_identifier) < {} THEN {} - max(commit_identifier) END AS checkpoints_behind",

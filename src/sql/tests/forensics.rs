@@ -324,3 +324,75 @@ async fn files_of_commits_that_a_tag_proves_to_be_rolled_back_are_told_as_such()
     let expected = ["data,rolled back,1", "manifest list,rolled back,2", "manifest,rolled back,1"];
     assert_eq!(rows(&session, stray).await, expected);
 }
+
+/// Three checkpoints, and a repair that was writing all the while: a minute between commits.
+fn overlapping(dir: &std::path::Path) -> TableBuilder {
+    let spec = TableSpec::new(&[("id", "INT NOT NULL"), ("v", "INT")]).primary_key(&["id"]).option("bucket", "1");
+    let mut table = TableBuilder::create(dir, "pay", "t", &spec).unwrap();
+    for checkpoint in 1..=3 {
+        let given = [json!({"id": checkpoint, "v": checkpoint, "_SEQUENCE_NUMBER": checkpoint})];
+        table.commit().file(FileSpec::rows(&given)).user("cdc").identifier(checkpoint).publish().unwrap();
+    }
+    let given = [json!({"id": 1, "v": 100, "_SEQUENCE_NUMBER": 0})];
+    table.commit().file(FileSpec::rows(&given)).user("repair").identifier(i64::MAX).publish().unwrap();
+    table
+}
+
+#[tokio::test]
+async fn functions_over_the_past_are_asked_as_of_a_state() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut table = overlapping(dir.path());
+    table.tag("eod", 3).unwrap();
+    let session = session_of(&dir).await;
+    let lookup = |at: &str| format!("SELECT status, as_of_snapshot FROM paimon_lookup_commit('t', 'repair', 'batch'{at})");
+    assert_eq!(rows(&session, &lookup("")).await, ["COMMITTED,4"]);
+    for at in [", at => 3", ", at => 'eod'"] {
+        assert_eq!(rows(&session, &lookup(at)).await, ["NOT_COMMITTED,3"], "{at}");
+    }
+    let inverted = |at: &str| format!("SELECT detector FROM paimon_anomalies('t'{at}) WHERE detector = 'D-9'");
+    assert_eq!(rows(&session, &inverted("")).await, ["D-9"]);
+    assert_eq!(rows(&session, &inverted(", from => 1, at => 2")).await, [""; 0]);
+    let history = |at: &str| format!("SELECT snapshot_id FROM paimon_key_history('t', key => 1{at}) ORDER BY 1");
+    assert_eq!(rows(&session, &history("")).await, ["1", "4"]);
+    assert_eq!(rows(&session, &history(", at => 3")).await, ["1"]);
+    let rate = "SELECT sum(commits) FROM paimon_commit_rate('t', at => 2)";
+    assert_eq!(rows(&session, rate).await, ["2"]);
+    table.append(&[json!({"id": 9, "v": 9})]).unwrap();
+    let met = |of: &str| format!("SELECT DISTINCT snapshot_id FROM paimon_conflicts('t'{of}) ORDER BY 1");
+    assert_eq!(rows(&session, &met("")).await, ["4", "5"]);
+    assert_eq!(rows(&session, &met(", at => 4")).await, ["4"]);
+    let first = crate::testing::builder::FIRST_COMMIT_MILLIS;
+    let time = |id: i64| format!("to_timestamp_millis({})", first + (id - 1) * 60_000);
+    assert_eq!(rows(&session, &met(&format!(", since => {}, until => {}", time(4), time(4)))).await, ["4"]);
+    assert_eq!(rows(&session, &met(&format!(", from_time => {}", time(5)))).await, ["5"]);
+    for (sql, code, told) in [
+        ("paimon_commit_keys('t', snapshot => 2, at => 2)", "BadArgument", "snapshot => 102"),
+        ("paimon_compare(left => 't', right => 't', key => 'id', at => 2)", "BadArgument", "left => 'db.t@v3'"),
+        ("paimon_anomalies('t', to => 2, at => 2)", "BadArgument", "given twice"),
+        ("paimon_conflicts('t', since => 5)", "BadTimestamp", ""),
+        ("paimon_lookup_commit('t', 'cdc', 1, at => 99)", "SnapshotNotFound", ""),
+    ] {
+        let error = ask(&session, &format!("SELECT * FROM {sql}")).await.unwrap_err();
+        assert!(error.code() == code && error.message().contains(told), "{sql}: {error:?}");
+    }
+}
+
+#[tokio::test]
+async fn each_item_of_a_conflict_has_its_confidence() {
+    let dir = tempfile::tempdir().unwrap();
+    let table = overlapping(dir.path());
+    let mut aside = TableBuilder::open(dir.path(), "pay", "t").unwrap();
+    let lost = aside.commit().file(FileSpec::rows(&[json!({"id": 9, "v": 9})])).user("lost").prepare().unwrap();
+    let list = table.root().join("manifest").join(&lost.snapshot().delta_manifest_list);
+    let hour = std::time::SystemTime::now() - Duration::from_secs(3_600);
+    std::fs::File::options().write(true).open(list).unwrap().set_modified(hour).unwrap();
+    let session = session_of(&dir).await;
+    let sql = "SELECT first_base_confidence IS NOT NULL, final_base, final_base_confidence, latest, latest_confidence, \
+               sides_confidence, attempts, attempts_confidence, units_confidence, reads_confidence \
+               FROM paimon_conflicts('t', snapshot => 4) WHERE opponent_snapshot_id = 3";
+    let result = session.run_one(sql).await.unwrap();
+    let told: Vec<String> = result.notices.iter().map(ToString::to_string).collect();
+    assert!(told.iter().any(|told| told.contains("rejected for good") && told.contains("1 manifest lists")), "{told:?}");
+    let found: Vec<String> = all(result).await.0.into_iter().map(|row| row.join(",")).collect();
+    assert_eq!(found, ["true,3,exact,3,inferred,exact,1,inferred,exact,NULL"]);
+}
