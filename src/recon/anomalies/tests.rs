@@ -1,6 +1,7 @@
 //! For each detector a table that fires it and a legal one that must not.
 
 mod commits;
+mod legal;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
