@@ -3,6 +3,7 @@
 //! Raw, hidden and vector-deleted rows come from metadata, the others from reading the files; that both sides meet is
 //! checked, unit by unit, and never rounded.
 
+mod audit;
 mod bounds;
 
 use std::cmp::Ordering;
@@ -16,6 +17,7 @@ use datafusion::config::ConfigOptions;
 use datafusion::logical_expr::Expr;
 use futures::TryStreamExt;
 
+pub use self::audit::audit;
 use self::bounds::bounds;
 use crate::error::{Error, Result};
 use crate::memory::MemoryBudget;

@@ -263,7 +263,9 @@ impl Call {
 
     fn wrong(&self, message: impl std::fmt::Display) -> Error {
         let usage = match self.function {
-            Function::RowAccounting => "paimon_row_accounting('db.t', level => 'partition', mode => 'exact', at => 3)",
+            Function::RowAccounting => {
+                "paimon_row_accounting('db.t', level => 'partition', mode => 'exact', at => 3); modes: exact, metadata, audit"
+            }
             Function::Compare => {
                 "paimon_compare(left => 'db.t@v3', right => 'SELECT …', key => 'dt, id', columns => 'a, b MAP (''x'' => ''1'')', \
                  where => '…', horizon => 'c <= 5', tolerance => 'a 0.01'); right is also a table, a file or the address of \
