@@ -92,7 +92,8 @@ fn the_example_check_holds() -> Result<Outcome, String> {
         let output = typed(&format!("lakepin -w '{demo}' {command} pay.toml"), home.path())?;
         ensure(output.status.success(), || format!("{command}: {output:?}"))?;
         // what is commented out is known, too
-        let whole = block.replace("\nright = ", "\n# right = ").replace("# right_env", "right_env").replace("# from", "from");
+        let whole =
+            block.replace("\nright = ", "\n# right = ").replace("# right_env", "right_env").replace("# from", "from");
         std::fs::write(home.path().join("source.toml"), whole).map_err(|e| e.to_string())?;
         let output = typed(&format!("lakepin -w '{demo}' {command} source.toml"), home.path())?;
         let told = String::from_utf8_lossy(&output.stderr);

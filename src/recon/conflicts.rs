@@ -13,10 +13,13 @@
 //! Of a commit that was rejected for good nothing is in the snapshots; `t$unreferenced_files` may show its files. Commits
 //! of one user do not compete, unless two committer objects of it are at work: that is suspicious (D-4).
 
+mod keys;
 mod leftovers;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
+
+pub use keys::{SharedKeys, add_keys};
 
 use super::commits::{committer_counter, committer_instance};
 use super::creation::CreationClock;
@@ -117,6 +120,8 @@ pub struct Conflict {
     pub verdict: Verdict,
     /// How sure that is.
     pub confidence: Confidence,
+    /// Keys that both wrote; None: not looked for, or one of them is no APPEND.
+    pub keys: Option<SharedKeys>,
     /// Statements at work from the earlier publication to the later one, which read the table before the later one.
     pub reads: Vec<ReadMeanwhile>,
 }
@@ -286,6 +291,7 @@ pub async fn conflicts(history: &History, around: Around, zone: &SessionZone) ->
                 inverted,
                 verdict,
                 confidence,
+                keys: None,
                 reads: Vec::new(),
             });
         }

@@ -122,9 +122,9 @@ impl From<&Pin> for ReadState {
             table: pin.table.name(),
             location: location.to_string(),
             branch: branch.clone(),
-            snapshot: snapshot.as_ref().map(|of| {
-                ReadSnapshot::of(of, pin.snapshot.as_ref().and_then(|snapshot| snapshot.watermark))
-            }),
+            snapshot: snapshot
+                .as_ref()
+                .map(|of| ReadSnapshot::of(of, pin.snapshot.as_ref().and_then(|snapshot| snapshot.watermark))),
         }
     }
 }

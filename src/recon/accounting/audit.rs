@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use arrow::array::{ArrayRef, AsArray, RecordBatch};
 use arrow::datatypes::{Int8Type, Int64Type};
 use datafusion::common::ScalarValue;
 use futures::TryStreamExt;
@@ -115,7 +115,7 @@ impl Reading {
         };
         let keys: Vec<(usize, DataType)> = (0..keys).map(typed).collect::<Result<_>>()?;
         let place = |column: &usize| typed(columns.iter().position(|own| own == column).unwrap_or(usize::MAX));
-        let bucket = hashed.map(|hashed| hashed.iter().map(place).collect::<Result<_>>()).transpose()?;
+        let bucket = hashed.map(|hashed| hashed.iter().map(place).collect::<Result<Vec<_>>>()).transpose()?;
         let is_agreed = |of: &DataType| {
             !matches!(of, DataType::Float | DataType::Double | DataType::Binary(_) | DataType::Varbinary(_))
         };

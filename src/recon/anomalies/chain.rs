@@ -109,8 +109,11 @@ async fn counts(material: &Material<'_>, found: &mut Vec<Finding>) -> Result<()>
             Err(error) if error.kind() == ErrorKind::Unavailable => return Err(error),
             // what is lost or damaged is told as D-15
             Err(error) => found.push(
-                Finding::unchecked("D-6", format!("the files of snapshot {} cannot be told: {}", latest.id, error.message()))
-                    .at([latest.id]),
+                Finding::unchecked(
+                    "D-6",
+                    format!("the files of snapshot {} cannot be told: {}", latest.id, error.message()),
+                )
+                .at([latest.id]),
             ),
             Ok(_) => {}
         }

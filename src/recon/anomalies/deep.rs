@@ -82,7 +82,8 @@ fn told(outcome: Result<Vec<Finding>>, of: (&'static str, &Snapshot), found: &mu
         }
         Err(error) => found.push(Finding {
             severity: Severity::Warning,
-            ..Finding::unchecked(detector, format!("what holds the rows cannot be read here: {error}")).at([snapshot.id])
+            ..Finding::unchecked(detector, format!("what holds the rows cannot be read here: {error}"))
+                .at([snapshot.id])
         }),
     }
     Ok(())
@@ -109,7 +110,8 @@ impl Digest {
     }
 }
 
-fn hashes(bytes: &[u8]) -> [u64; 2] {
+/// Two hashes of bytes: together they tell all that are met apart.
+pub(in crate::recon) fn hashes(bytes: &[u8]) -> [u64; 2] {
     [1u8, 2].map(|salt| {
         let mut hasher = DefaultHasher::new();
         salt.hash(&mut hasher);
@@ -275,7 +277,7 @@ fn whole(pin: &Arc<Pin>) -> Arc<Pin> {
 }
 
 /// Each row as bytes, equal where the rows are.
-fn encoded(columns: Vec<ArrayRef>) -> Result<Vec<Vec<u8>>> {
+pub(in crate::recon) fn encoded(columns: Vec<ArrayRef>) -> Result<Vec<Vec<u8>>> {
     let columns: Vec<ArrayRef> = columns
         .into_iter()
         .map(|column| match RowConverter::supports_fields(&[SortField::new(column.data_type().clone())]) {

@@ -16,6 +16,7 @@ mod material;
 mod state;
 
 pub use deep::deep;
+pub(super) use deep::{encoded, hashes};
 pub use material::Material;
 
 use super::history::History;
@@ -169,7 +170,7 @@ fn unread_changes(material: &Material<'_>, found: &mut Vec<Finding>) {
         return;
     }
     let which = if ids.len() == 1 { "snapshot" } else { "snapshots" };
-    for detector in OF_CHANGES {
+    for detector in OF_CHANGES.iter().copied() {
         let why = format!("the changes of {which} {} cannot be read", some_of(&ids));
         found.push(Finding::unchecked(detector, why).at(ids.iter().copied()));
     }

@@ -160,7 +160,9 @@ pub async fn judge(lake: Option<&Lake>, compared: Option<Compared<'_>>, wanted: 
     keep_some_histories(&mut cases);
     let engine = engine(compared.as_ref().map(|compared| &compared.rerun), counts.as_ref());
     let sound = engine.is_none();
-    causes.splice(0..0, engine);
+    if let Some(cause) = engine {
+        causes.insert(0, cause);
+    }
     let count_test = match (wanted.theirs, &counts, lake) {
         (Some(theirs), Some(counts), Some(lake)) => {
             let read = compared.as_ref().map(|compared| count::Compared {

@@ -158,7 +158,10 @@ mod tests {
             ("conflicts t --since 2026-04-16", r#"\conflicts t --since "2026-04-16""#),
             ("rate t --window 1h", r#"\rate t --window "1h""#),
             ("diff pay.t 4 eod", r"\diff pay.t 4 eod"),
-            ("diff t 4 --where a>1 --columns a,b --attribute", r#"\diff t 4 --where "a>1" --columns "a,b" --attribute"#),
+            (
+                "diff t 4 --where a>1 --columns a,b --attribute",
+                r#"\diff t 4 --where "a>1" --columns "a,b" --attribute"#,
+            ),
             ("keys t 6 --partitions dt=1", r#"\keys t 6 --partitions "dt=1""#),
             ("wait a,b --query x --print-pin", r#"\wait a,b --query "x" --print-pin"#),
         ] {

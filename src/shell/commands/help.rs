@@ -157,7 +157,8 @@ mod tests {
     fn what_sql_can_say_names_every_function_and_statement() {
         for language in [Language::En, Language::Zh] {
             let text = SQL.of(language);
-            let tables = ["commits", "commit_files", "commit_rate", "retention", "unreferenced_files", "row_accounting"];
+            let tables =
+                ["commits", "commit_files", "commit_rate", "retention", "unreferenced_files", "row_accounting"];
             let tables = tables.map(|table| format!("t${table}"));
             let statements = ["wait for table", "reconcile t", "align on", "verdict"].map(str::to_string);
             let functions = crate::sql::Session::table_functions().into_iter().map(|name| name.to_string());

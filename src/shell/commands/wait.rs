@@ -91,7 +91,8 @@ fn wait(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
             return shell.statement(&sql, Show::LISTING).await;
         }
         let answer = shell.collect_sql(&sql, TABLES).await?;
-        let lines = pins(&answer.batches).ok_or_else(|| Error::internal("a gate gave another answer than its tables"))?;
+        let lines =
+            pins(&answer.batches).ok_or_else(|| Error::internal("a gate gave another answer than its tables"))?;
         shell.print(&lines)
     }
     .boxed_local()

@@ -1,13 +1,16 @@
 //! `paimon_conflicts('db.t', snapshot => 102)`, `paimon_conflicts('db.t', since => …, until => …)`: which commits met,
 //! and what that means.
 
+use std::sync::Arc;
+
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 
 use super::made::{Asked, Made};
 use crate::error::Result;
+use crate::memory::MemoryBudget;
 use crate::notice::NoticeKind;
-use crate::recon::conflicts::{Around, Conflict, Met, add_reads, conflicts};
+use crate::recon::conflicts::{Around, Conflict, Met, add_keys, add_reads, conflicts};
 use crate::recon::lookup::Confidence;
 use crate::spec::{Snapshot, SnapshotId};
 use crate::sql::cells::{self, Cell, Kind};
@@ -15,10 +18,10 @@ use crate::sql::system_tables::Source;
 
 pub(super) const CONFLICTS: Made = Made {
     name: "paimon_conflicts",
-    parameters: &["table", "snapshot", "from_time", "to_time", "at"],
+    parameters: &["table", "snapshot", "from_time", "to_time", "at", "deep"],
     aliases: &[("since", "from_time"), ("until", "to_time")],
     usage: "paimon_conflicts('db.t', snapshot => 102), or since => TIMESTAMP '…', until => TIMESTAMP '…'; at => 105: as of \
-            that snapshot",
+            that snapshot; deep => true: rows are read for the keys that both wrote",
     schema: checked,
     rows: |asked| Box::pin(async move { rows(&asked).await }),
 };
@@ -62,6 +65,8 @@ fn schema() -> SchemaRef {
         ("sequences", Kind::Text, false),
         ("opponent_sequences", Kind::Text, false),
         ("sequence_inverted", Kind::Bool, true),
+        ("common_keys", Kind::Long, false),
+        ("differing_keys", Kind::Long, false),
         ("recon_reads", Kind::Text, false),
         ("reads_confidence", Kind::Text, false),
         ("verdict", Kind::Text, true),
@@ -79,6 +84,10 @@ async fn rows(asked: &Asked) -> Result<RecordBatch> {
     };
     let history = asked.history_at().await?;
     let Met { mut pairs, unpublished } = conflicts(&history, around, &asked.source.zone).await?;
+    if asked.call.is_true("deep") {
+        let budget: Arc<dyn MemoryBudget> = asked.source.budget();
+        add_keys(&mut pairs, &history, &asked.source.zone, &budget).await?;
+    }
     let table = asked.source.table.name();
     asked.source.notice(NoticeKind::RejectedCommits { table, lists: unpublished });
     if let Some(kept) = asked.source.journal()? {
@@ -121,6 +130,8 @@ fn row(conflict: &Conflict, source: &Source) -> Vec<Cell> {
         range(conflict.by_commit.sequences),
         range(conflict.by_opponent.sequences),
         Cell::Bool(conflict.inverted),
+        conflict.keys.map_or(Cell::Null, |keys| Cell::count(keys.common)),
+        conflict.keys.map_or(Cell::Null, |keys| Cell::count(keys.differing)),
         reads(conflict, source),
         Cell::opt_text((!conflict.reads.is_empty()).then(|| Confidence::Exact.as_str())),
         Cell::text(conflict.verdict.as_str()),

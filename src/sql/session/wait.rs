@@ -61,11 +61,8 @@ impl Session {
         let (found, held) = loop {
             if let Some(opened) = self.open(&mut gates, &queries).await? {
                 let latest = command.pin == Some(GatePin::Latest);
-                let found: Vec<Arc<Snapshot>> = opened
-                    .states
-                    .into_iter()
-                    .map(|(oldest, newest)| if latest { newest } else { oldest })
-                    .collect();
+                let found: Vec<Arc<Snapshot>> =
+                    opened.states.into_iter().map(|(oldest, newest)| if latest { newest } else { oldest }).collect();
                 match self.held(run, &gates, &found, command.pin).await {
                     Ok(held) => {
                         if opened.newest && !latest {
@@ -81,7 +78,8 @@ impl Session {
             }
             let waited = started.elapsed();
             if waited >= timeout {
-                looked.at(gates.iter().map(|gate| (gate.table().as_ref(), gate.newest().map(Arc::as_ref))));
+                looked
+                    .at(gates.iter().map(|gate| (gate.table().as_ref(), gate.newest().map(|newest| newest.as_ref()))));
                 return Err(not_open(run, &gates, waited, &queries));
             }
             tokio::time::sleep(pause.min(timeout.saturating_sub(waited))).await;

@@ -268,7 +268,8 @@ async fn a_gate_that_takes_the_newest_states_of_several_tables_says_so() {
         ("t, orders", "SELECT count(*) >= 2 FROM t JOIN orders USING (id)", true),
         ("orders", "SELECT count(*) >= 2 FROM orders", false),
     ] {
-        let sql = format!("WAIT FOR TABLE {tables} UNTIL SNAPSHOT >= 1 AND QUERY ({query}) TIMEOUT INTERVAL '1' SECOND");
+        let sql =
+            format!("WAIT FOR TABLE {tables} UNTIL SNAPSHOT >= 1 AND QUERY ({query}) TIMEOUT INTERVAL '1' SECOND");
         let told = session.run_one(&sql).await.unwrap().notices;
         assert_eq!(told.iter().any(|notice| notice.contains("the newest of pay.t, pay.orders")), newest, "{told:?}");
     }
@@ -344,7 +345,8 @@ async fn functions_over_the_past_are_asked_as_of_a_state() {
     let mut table = overlapping(dir.path());
     table.tag("eod", 3).unwrap();
     let session = session_of(&dir).await;
-    let lookup = |at: &str| format!("SELECT status, as_of_snapshot FROM paimon_lookup_commit('t', 'repair', 'batch'{at})");
+    let lookup =
+        |at: &str| format!("SELECT status, as_of_snapshot FROM paimon_lookup_commit('t', 'repair', 'batch'{at})");
     assert_eq!(rows(&session, &lookup("")).await, ["COMMITTED,4"]);
     for at in [", at => 3", ", at => 'eod'"] {
         assert_eq!(rows(&session, &lookup(at)).await, ["NOT_COMMITTED,3"], "{at}");
@@ -392,7 +394,18 @@ async fn each_item_of_a_conflict_has_its_confidence() {
                FROM paimon_conflicts('t', snapshot => 4) WHERE opponent_snapshot_id = 3";
     let result = session.run_one(sql).await.unwrap();
     let told: Vec<String> = result.notices.iter().map(ToString::to_string).collect();
-    assert!(told.iter().any(|told| told.contains("rejected for good") && told.contains("1 manifest lists")), "{told:?}");
+    assert!(
+        told.iter().any(|told| told.contains("rejected for good") && told.contains("1 manifest lists")),
+        "{told:?}"
+    );
     let found: Vec<String> = all(result).await.0.into_iter().map(|row| row.join(",")).collect();
     assert_eq!(found, ["true,3,exact,3,inferred,exact,1,inferred,exact,NULL"]);
+    // the repair wrote a key of the first commit, with another value, and one of the second as it is
+    let mut table = table;
+    let given = [json!({"id": 2, "v": 2}), json!({"id": 3, "v": 33}), json!({"id": 4, "v": 4})];
+    table.commit().file(FileSpec::rows(&given)).user("other").publish().unwrap();
+    let keys = "SELECT opponent_snapshot_id, common_keys, differing_keys FROM paimon_conflicts('t', snapshot => 5";
+    let session = session_of(&dir).await;
+    assert_eq!(rows(&session, &format!("{keys})")).await, ["2,NULL,NULL", "3,NULL,NULL", "4,NULL,NULL"]);
+    assert_eq!(rows(&session, &format!("{keys}, deep => true)")).await, ["2,1,0", "3,1,1", "4,0,0"]);
 }

@@ -25,7 +25,8 @@ async fn d1_partitions_that_expire_in_batches() {
         }
         for file in bed.table.live_files().unwrap() {
             let commit = bed.table.commit().remove(&file.file.file_name).kind(CommitKind::Overwrite);
-            let commit = if adds { commit.file(FileSpec::rows(&[json!({"id": 2, "v": "y", "dt": "c"})])) } else { commit };
+            let commit =
+                if adds { commit.file(FileSpec::rows(&[json!({"id": 2, "v": "y", "dt": "c"})])) } else { commit };
             commit.user("expire").identifier(7).publish().unwrap();
         }
         bed

@@ -14,8 +14,8 @@ use crate::notice::NoticeKind;
 use crate::recon::history::{FileChange, KeptAs, Standing};
 use crate::recon::lookup::Confidence;
 use crate::scan::PlannedFile;
-use crate::spec::{CommitKind, Snapshot};
 use crate::spec::options::BucketFunction;
+use crate::spec::{CommitKind, Snapshot};
 
 impl One<'_> {
     /// Readers get nothing of this branch, and another branch may give them the partition.
