@@ -2,7 +2,8 @@
 //! `LAKEPIN_SCALE=full` it is 42 a seed; `LAKEPIN_SEED` chooses others.
 //!
 //! What is right is settled by who makes the defect, in `inject`, before anything looks; the verdict is read as the JSON
-//! that anybody gets. A defect counts when each of its keys has the right layer and names every commit that did it.
+//! that anybody gets. A defect counts when each of its keys has the right layer and names every commit that did it, with
+//! one other at most; where no commit did it, none.
 
 mod inject;
 
@@ -149,7 +150,9 @@ fn error(defect: &Defect, key: &Key, case: &Value) -> Option<String> {
     let layer = case["layer"].as_str().unwrap_or("none");
     let named: Vec<i64> =
         case["commits"].as_array().into_iter().flatten().filter_map(|commit| commit["snapshot"].as_i64()).collect();
-    if layer == defect.layer && defect.commits.iter().all(|commit| named.contains(commit)) {
+    let others = named.iter().filter(|commit| !defect.commits.contains(commit)).count();
+    let few = others <= usize::from(!defect.commits.is_empty());
+    if layer == defect.layer && few && defect.commits.iter().all(|commit| named.contains(commit)) {
         return None;
     }
     Some(format!(

@@ -430,6 +430,25 @@ pub enum NoticeKind {
         /// Rows.
         rows: u64,
     },
+    /// What is not among the commits that met.
+    RejectedCommits {
+        /// The table.
+        table: String,
+        /// Manifest lists of no snapshot that speak of files of their own.
+        lists: u64,
+    },
+    /// A gate over several tables opened at their newest states, since its QUERY is not true at the oldest.
+    NewestStates {
+        /// The tables.
+        tables: Vec<String>,
+    },
+    /// Rows that have expired may be among the final ones.
+    ExpiringRows {
+        /// The table.
+        table: String,
+        /// What `record-level.expire-time` says.
+        after: String,
+    },
     /// A sentence of who shows the answer, in the reader's language already.
     Own(String),
 }
@@ -646,6 +665,24 @@ impl fmt::Display for NoticeKind {
                 f,
                 "{rows} rows of files that only hold columns of the rows of other files are not counted; the snapshot \
                  counts them"
+            ),
+            Self::RejectedCommits { table, lists } => {
+                f.write_str("commits that were rejected for good are in no snapshot, and not among these")?;
+                match lists {
+                    0 => write!(f, "; files that they may have left: {table}$unreferenced_files"),
+                    _ => write!(f, ": {lists} manifest lists of no snapshot may be of them, see {table}$unreferenced_files"),
+                }
+            }
+            Self::NewestStates { tables } => write!(
+                f,
+                "the QUERY is not true at the oldest states that satisfy the rest, so the newest of {} are taken: the same \
+                 gate may give later ones another time",
+                tables.join(", ")
+            ),
+            Self::ExpiringRows { table, after } => write!(
+                f,
+                "record-level.expire-time of {table} is {after}: expired records may still be counted, until a compaction \
+                 drops them"
             ),
             Self::Own(text) => f.write_str(text),
         }

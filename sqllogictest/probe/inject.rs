@@ -488,12 +488,7 @@ impl Making {
             self.taken.insert(other.clone());
             all.extend([key, other]);
         }
-        self.defects.push(Defect {
-            kind,
-            keys: all.into_iter().collect(),
-            layer: "business_mapping",
-            commits: Vec::new(),
-        });
+        self.found_in_stream(kind, all, "business_mapping");
     }
 
     /// A batch adds to amounts, and again: as a second batch, or as the same one.

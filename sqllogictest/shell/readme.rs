@@ -46,6 +46,7 @@ fn lines_run_as_they_stand() -> Result<Outcome, String> {
         (" ts '2026-04-16 10:00:00'", "\n189\n"),
         ("demo counts ", "total,"),
         (" test ", "1 passed"),
+        ("--print-pin", "total,"),
     ] {
         let shown = runs.iter().any(|(line, answered)| line.contains(word) && answered.contains(answer));
         ensure(shown, || format!("{word} does not answer {answer}: {runs:?}"))?;
@@ -80,7 +81,29 @@ fn names_are_those_of_the_program() -> Result<Outcome, String> {
     Ok(Outcome::Passed(format!("{} commands, {} options", commands.len(), options.len())))
 }
 
+/// The check that is shown, against the demo.
+fn the_example_check_holds() -> Result<Outcome, String> {
+    let text = readme()?;
+    let block = text.split("```toml\n").nth(1).and_then(|rest| rest.split("\n```").next()).ok_or("no TOML is shown")?;
+    let home = tempfile::tempdir().map_err(|e| e.to_string())?;
+    std::fs::write(home.path().join("pay.toml"), block).map_err(|e| e.to_string())?;
+    let demo = crate::suites::demo()?.display().to_string();
+    for command in ["reconcile", "verdict"] {
+        let output = typed(&format!("lakepin -w '{demo}' {command} pay.toml"), home.path())?;
+        ensure(output.status.success(), || format!("{command}: {output:?}"))?;
+        // what is commented out is known, too
+        let whole =
+            block.replace("\nright = ", "\n# right = ").replace("# right_env", "right_env").replace("# from", "from");
+        std::fs::write(home.path().join("source.toml"), whole).map_err(|e| e.to_string())?;
+        let output = typed(&format!("lakepin -w '{demo}' {command} source.toml"), home.path())?;
+        let told = String::from_utf8_lossy(&output.stderr);
+        ensure(told.contains("PAY_SOURCE_URL") && !output.status.success(), || format!("{command}: {output:?}"))?;
+    }
+    Ok(Outcome::Passed("two commands".to_string()))
+}
+
 pub fn register(tests: &mut Vec<Test>) {
+    tests.push(Test::new("shell::readme::the_example_check_holds", the_example_check_holds));
     tests.push(Test::new("shell::readme::lines_run_as_they_stand", lines_run_as_they_stand));
     tests.push(Test::new("shell::readme::names_are_those_of_the_program", names_are_those_of_the_program));
 }

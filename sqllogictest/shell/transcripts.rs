@@ -3,7 +3,7 @@
 //! ```text
 //! # a comment; `# B093 …` before a run says which case of the field it shows
 //! % NAME=value            an environment variable for the runs that follow
-//! $ lakepin -w ${DEMO} -c "select 1"      a run; also `cat FILE` and `write FILE TEXT`
+//! $ lakepin -w ${DEMO} -c "select 1"      a run; also `cat FILE`, `write FILE TEXT` and `remove FILE`
 //! < a line of standard input
 //! | a line of standard output
 //! ! a line of standard error
@@ -94,6 +94,11 @@ fn run(words: &[String], input: &[String], env: &BTreeMap<String, String>, folde
                 std::fs::create_dir_all(parent).map_err(|e| e.to_string())?;
             }
             std::fs::write(folder.join(file), text.replace("\\n", "\n")).map_err(|e| e.to_string())?;
+            return Ok(Answer::default());
+        }
+        "remove" => {
+            let file = folder.join(arguments.first().ok_or("remove needs a file")?);
+            std::fs::remove_file(&file).map_err(|e| format!("{}: {e}", file.display()))?;
             return Ok(Answer::default());
         }
         "lakepin" => {}

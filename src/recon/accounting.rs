@@ -3,6 +3,9 @@
 //! Raw, hidden and vector-deleted rows come from metadata, the others from reading the files; that both sides meet is
 //! checked, unit by unit, and never rounded.
 
+mod audit;
+mod bounds;
+
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -14,6 +17,8 @@ use datafusion::config::ConfigOptions;
 use datafusion::logical_expr::Expr;
 use futures::TryStreamExt;
 
+pub use self::audit::audit;
+use self::bounds::bounds;
 use crate::error::{Error, Result};
 use crate::memory::MemoryBudget;
 use crate::merge::canonical_keys;
@@ -23,7 +28,7 @@ use crate::read::{Held, ReadColumn, ReadContext, ReadOptions, SectionHandle, sec
 use crate::scan::{FileRead, Rule, ScanKind, ScanPlan, ScanRequest, Section, SectionClass, Stage, Unit};
 use crate::snapshot::Pin;
 use crate::spec::text::datum_text_in;
-use crate::spec::{DataField, DataType, Datum, RowKind, Zone};
+use crate::spec::{CoreOptions, DataField, DataType, Datum, RowKind, Zone};
 
 /// The values of a partition, as a key in a total order: different partitions may have the same text, NULL and the default
 /// name for one.
@@ -221,6 +226,7 @@ pub async fn account(pin: &Arc<Pin>, env: &Arc<QueryEnv>, options: &AccountingOp
             reader.count(unit, section, row, &mut accounting.violations).await?;
         }
     }
+    accounting.notices.extend(expiring_rows(pin).map(Notice::from));
     if column_rows > 0 {
         accounting.notices.push(NoticeKind::ColumnRows { rows: column_rows }.into());
     }
@@ -244,6 +250,16 @@ pub async fn account(pin: &Arc<Pin>, env: &Arc<QueryEnv>, options: &AccountingOp
     accounting.partitions = partitions.into_values().collect();
     accounting.total = total;
     Ok(accounting)
+}
+
+/// Option that lets compactions drop rows by their age.
+pub const RECORD_EXPIRY: &str = "record-level.expire-time";
+
+/// That rows which have expired may be among the final ones: readers give them until a compaction drops them.
+pub fn expiring_rows(pin: &Pin) -> Option<NoticeKind> {
+    let after = pin.options.raw.get(RECORD_EXPIRY)?.trim().to_string();
+    let keyed = pin.schema.is_primary_key_table();
+    keyed.then(|| NoticeKind::ExpiringRows { table: pin.table.name(), after })
 }
 
 /// Rows of partitions and buckets, in the order in which they are shown.
@@ -317,6 +333,7 @@ fn check_totals(plan: &ScanPlan, column_rows: u64, accounting: &mut Accounting) 
 /// Reads sections to count them.
 struct Reader {
     primary_key: bool,
+    options: Arc<CoreOptions>,
     exact: bool,
     keys: Vec<usize>,
     /// Rows as a reader gets them.
@@ -348,6 +365,7 @@ impl Reader {
         keyed.push(ReadColumn::ValueKind);
         Ok(Self {
             primary_key,
+            options: Arc::clone(&pin.options),
             exact: options.exact,
             keys,
             result: counted(false)?,
@@ -372,7 +390,7 @@ impl Reader {
         let physical: u64 = section.files().map(|f| f.physical_rows()).sum();
         let vectors =
             section.files().map(|f| f.rows_after_vector().map(|left| f.physical_rows() - left)).sum::<Option<u64>>();
-        let (low, high) = bounds(section, vectors);
+        let (low, high) = bounds(section, self.primary_key, &self.options);
         row.final_bounds.0 += low;
         row.final_bounds.1 += high;
         if !self.exact {
@@ -500,16 +518,6 @@ fn retracts_of(context: &ReadContext, batch: &RecordBatch) -> Result<u64> {
         retracts += u64::from(kind.is_retract());
     }
     Ok(retracts)
-}
-
-/// What metadata alone says of the final rows of a section.
-fn bounds(section: &Section, vectors: Option<u64>) -> (u64, u64) {
-    if let Some(exact) = section.exact_rows() {
-        return (exact, exact);
-    }
-    let physical: u64 = section.files().map(|f| f.physical_rows()).sum();
-    let high = physical - vectors.unwrap_or(0).min(physical);
-    (0, high)
 }
 
 /// `dt=2024-01-02/h=1` for partition values of a pin, with the default name for NULL; empty without partitions.

@@ -3,16 +3,23 @@
 //! | item | from | confidence |
 //! |---|---|---|
 //! | base of the last attempt | the number before its own | exact |
-//! | base of the first attempt | the newest snapshot that was there when its first file was made; where it was published at once, the base of the last | inferred, heuristic |
+//! | base of the first attempt | the base list that an attempt left behind (`leftovers`); else, where it was published at once, the base of the last; else the newest snapshot that was there when its first file was made | exact, inferred, heuristic |
+//! | LATEST when an attempt failed | the commit that was faster; where none was, the base | inferred |
 //! | who was faster | the snapshots between both | exact |
 //! | what both touched | partitions and buckets of their changes | exact |
 //! | what was read meanwhile | the read journal, where one is kept | exact |
 //! | attempts | a committer object counts its manifest lists, two for an attempt, three with a changelog | inferred |
 //!
-//! Of a commit that was rejected for good nothing is in the snapshots; `t$unreferenced_files` may show its files.
+//! Of a commit that was rejected for good nothing is in the snapshots; `t$unreferenced_files` may show its files. Commits
+//! of one user do not compete, unless two committer objects of it are at work: that is suspicious (D-4).
+
+mod keys;
+mod leftovers;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
+
+pub use keys::{SharedKeys, add_keys};
 
 use super::commits::{committer_counter, committer_instance};
 use super::creation::CreationClock;
@@ -57,6 +64,8 @@ pub enum Verdict {
     WrongCoWriting,
     /// As the protocol wants it, but a statement read the one and not the other.
     ReadTiming,
+    /// Two committers under one user: one of them may take the other's commits for its own.
+    Suspicious,
 }
 
 impl Verdict {
@@ -66,6 +75,7 @@ impl Verdict {
             Self::NormalCompetition => "normal competition",
             Self::WrongCoWriting => "wrong co-writing",
             Self::ReadTiming => "read-timing problem",
+            Self::Suspicious => "suspicious",
         }
     }
 }
@@ -86,7 +96,7 @@ pub struct Touched {
 pub struct Conflict {
     /// The later commit.
     pub commit: Arc<Snapshot>,
-    /// The earlier one, of another user.
+    /// The earlier one, of another user or of another committer of the same.
     pub opponent: Arc<Snapshot>,
     /// How they met.
     pub relation: Relation,
@@ -94,7 +104,9 @@ pub struct Conflict {
     pub first_base: (SnapshotId, Confidence),
     /// What the attempt that was published stood on.
     pub final_base: SnapshotId,
-    /// How often it was tried; None where the names of its lists do not tell.
+    /// What LATEST was when an attempt failed, or before the only one; inferred.
+    pub latest: SnapshotId,
+    /// How often it was tried, inferred; None where the names of its lists do not tell.
     pub attempts: Option<u64>,
     /// Partitions and buckets that both touched.
     pub units: BTreeSet<String>,
@@ -108,6 +120,8 @@ pub struct Conflict {
     pub verdict: Verdict,
     /// How sure that is.
     pub confidence: Confidence,
+    /// Keys that both wrote; None: not looked for, or one of them is no APPEND.
+    pub keys: Option<SharedKeys>,
     /// Statements at work from the earlier publication to the later one, which read the table before the later one.
     pub reads: Vec<ReadMeanwhile>,
 }
@@ -156,13 +170,24 @@ pub enum Around {
 
 type UnitKey<'a> = (&'a BinaryRow, i32);
 
-/// The pairs of commits of different users that met.
+/// Pairs of commits, and what is known of attempts that were never published.
+#[derive(Debug, Default)]
+pub struct Met {
+    /// The pairs, by the later commit.
+    pub pairs: Vec<Conflict>,
+    /// Manifest lists of no snapshot, of data files that no commit has added: of commits that were rejected, that are on
+    /// their way no more, or that were overwritten (D-18).
+    pub unpublished: u64,
+}
+
+/// The pairs of commits that met.
 ///
-/// Cost: the delta manifests of every commit, which the cache keeps.
+/// Cost: the delta manifests of every commit, which the cache keeps; a listing of the folder of manifests, and what in it
+/// no snapshot names.
 ///
 /// # Errors
 /// A snapshot that is not in the history; an entry that cannot be decoded.
-pub async fn conflicts(history: &History, around: Around, zone: &SessionZone) -> Result<Vec<Conflict>> {
+pub async fn conflicts(history: &History, around: Around, zone: &SessionZone) -> Result<Met> {
     let texts = history.texts(zone).await?;
     let in_force: Vec<Recorded> = history.in_force().cloned().collect();
     let commits: Vec<&Recorded> = in_force.iter().collect();
@@ -180,26 +205,31 @@ pub async fn conflicts(history: &History, around: Around, zone: &SessionZone) ->
         in_force.iter().zip(&changes).map(|(recorded, changes)| (recorded.snapshot.as_ref(), changes.as_slice())),
     );
     let attempts = attempts(&in_force, history.is_whole());
+    let left = leftovers::leftovers(history, &in_force, &changes).await?;
     let ordered = {
         let options = &history.pin.options;
         !history.pin.schema.is_primary_key_table()
             || !options.sequence_fields.is_empty()
             || options.sequence_snapshot_ordering
     };
-    let mut found = Vec::new();
+    let mut found = Met { pairs: Vec::new(), unpublished: left.unpublished };
     for (at, commit) in commits.iter().enumerate() {
         let snapshot = &commit.snapshot;
         let own = changes.get(at).map_or(&[][..], Vec::as_slice);
         let start = clock.started(snapshot, own);
-        let tried = attempts.get(&snapshot.id).copied();
-        let first_base = first_base(&commits, at, start, tried);
+        let failed = left.bases.contains_key(&snapshot.id);
+        // who takes a new name for each attempt counts none of them
+        let tried = attempts.get(&snapshot.id).copied().filter(|tried| !failed || *tried > 1);
+        let first_base =
+            left.bases.get(&snapshot.id).copied().unwrap_or_else(|| first_base(&commits, at, start, tried));
         for (before, opponent) in commits.iter().enumerate().take(at) {
             let other = &opponent.snapshot;
             let wanted = match around {
                 Around::Snapshot(id) => snapshot.id == id || other.id == id,
                 Around::Times(since, until) => (since..=until).contains(&snapshot.time_millis),
             };
-            if !wanted || other.commit_user == snapshot.commit_user {
+            let shared = other.commit_user == snapshot.commit_user;
+            if !wanted || (shared && !takes_turns(&commits, before, at)) {
                 continue;
             }
             let theirs = changes.get(before).map_or(&[][..], Vec::as_slice);
@@ -209,7 +239,8 @@ pub async fn conflicts(history: &History, around: Around, zone: &SessionZone) ->
             }
             let takes_files = removes(own, theirs);
             let during = start.is_some_and(|start| other.time_millis > start);
-            let raced = tried.is_some_and(|tried| tried > 1) && other.id > first_base.0 && other.id < snapshot.id;
+            let raced = failed || tried.is_some_and(|tried| tried > 1);
+            let raced = raced && other.id > first_base.0 && other.id < snapshot.id;
             let relation = match (snapshot.commit_kind, takes_files) {
                 (CommitKind::Overwrite, true) => Relation::Overwrote,
                 // that is what a compaction is for: among all pairs it is told only where both were at work
@@ -227,10 +258,15 @@ pub async fn conflicts(history: &History, around: Around, zone: &SessionZone) ->
                 && snapshot.commit_kind == CommitKind::Append
                 && other.commit_kind == CommitKind::Append;
             let lost = relation == Relation::Overwrote && during && other.commit_kind == CommitKind::Append;
-            let verdict = if inverted || lost { Verdict::WrongCoWriting } else { Verdict::NormalCompetition };
+            let verdict = match (inverted || lost, shared) {
+                (true, _) => Verdict::WrongCoWriting,
+                (false, true) => Verdict::Suspicious,
+                (false, false) => Verdict::NormalCompetition,
+            };
             let confidence = match relation {
                 Relation::Overwrote if lost => Confidence::Heuristic,
                 Relation::Overwrote | Relation::CompactedAway => Confidence::Exact,
+                Relation::LostRace if failed => first_base.1,
                 Relation::LostRace => Confidence::Inferred,
                 Relation::OverlappingWindow => Confidence::Heuristic,
             };
@@ -238,12 +274,16 @@ pub async fn conflicts(history: &History, around: Around, zone: &SessionZone) ->
             for change in own.iter().filter(|change| common.contains(&unit(change.entry()))) {
                 names.insert(texts.unit(change.entry())?);
             }
-            found.push(Conflict {
+            found.pairs.push(Conflict {
                 commit: Arc::clone(snapshot),
                 opponent: Arc::clone(other),
                 relation,
                 first_base,
                 final_base: SnapshotId(snapshot.id.0.saturating_sub(1)),
+                latest: match relation {
+                    Relation::LostRace => other.id,
+                    _ => SnapshotId(snapshot.id.0.saturating_sub(1)),
+                },
                 attempts: tried,
                 units: names,
                 by_commit,
@@ -251,11 +291,24 @@ pub async fn conflicts(history: &History, around: Around, zone: &SessionZone) ->
                 inverted,
                 verdict,
                 confidence,
+                keys: None,
                 reads: Vec::new(),
             });
         }
     }
     Ok(found)
+}
+
+/// Whether two commits of one user are of committer objects that are both at work: one commits again after the other.
+fn takes_turns(commits: &[&Recorded], before: usize, at: usize) -> bool {
+    let instance = |number: usize| {
+        let snapshot = &commits.get(number)?.snapshot;
+        committer_instance(&snapshot.delta_manifest_list).map(|instance| (snapshot.commit_user.as_str(), instance))
+    };
+    let (Some(earlier), Some(later)) = (instance(before), instance(at)) else { return false };
+    earlier != later
+        && ((0..before).any(|number| instance(number) == Some(later))
+            || (at + 1..commits.len()).any(|number| instance(number) == Some(earlier)))
 }
 
 fn unit(entry: &ManifestEntry) -> UnitKey<'_> {

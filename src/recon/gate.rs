@@ -66,6 +66,11 @@ impl Gate {
         &self.table
     }
 
+    /// The newest snapshot that was looked at.
+    pub fn newest(&self) -> Option<&Arc<Snapshot>> {
+        self.seen.last()
+    }
+
     /// Looks for snapshots that came since the last look. The snapshots that satisfy all conditions, ascending.
     ///
     /// Cost: a listing and every snapshot at first, and after a rollback; then two small reads, one more for each snapshot
@@ -156,12 +161,18 @@ impl Gate {
 
     /// The users that raised the watermark, by how often.
     pub fn raisers(&self) -> BTreeMap<&str, u64> {
+        self.raisers_after(None)
+    }
+
+    /// The same, by commits after a snapshot.
+    fn raisers_after(&self, after: Option<SnapshotId>) -> BTreeMap<&str, u64> {
         let mut raisers = BTreeMap::new();
         let mut highest: Option<i64> = None;
         for snapshot in &self.seen {
             let Some(watermark) = snapshot.watermark.filter(|watermark| *watermark != END_OF_INPUT) else { continue };
             // who brought the first one that is kept is not known
-            if highest.is_some_and(|highest| watermark > highest) {
+            let counts = after.is_none_or(|after| snapshot.id > after);
+            if counts && highest.is_some_and(|highest| watermark > highest) {
                 *raisers.entry(snapshot.commit_user.as_str()).or_insert(0) += 1;
             }
             highest = highest.max(Some(watermark));
@@ -202,8 +213,11 @@ impl Gate {
             if self.watermark == before {
                 text.push_str(&format!("; {} commits came, none moved the watermark", came.len()));
             } else {
-                let movers: Vec<&str> = self.raisers().into_keys().collect();
-                text.push_str(&format!("; the watermark is moved by {}", movers.join(", ")));
+                let movers: Vec<&str> = self.raisers_after(self.first_newest).into_keys().collect();
+                // the first watermark there is has no one before it
+                if !movers.is_empty() {
+                    text.push_str(&format!("; while waiting the watermark was moved by {} alone", movers.join(", ")));
+                }
             }
         }
         text
@@ -338,5 +352,23 @@ mod tests {
         assert_eq!(oldest(&mut gate).await, None);
         let told = gate.diagnosis(1_776_300_000_000, &SessionZone::utc());
         assert!(told.contains("1 commits came, none moved the watermark"), "{told}");
+    }
+
+    #[tokio::test]
+    async fn only_those_who_move_the_watermark_while_it_is_waited_for_are_named() {
+        let mut bed = Bed::new();
+        for (user, identifier, watermark) in [("cdc", 1, 1_000), ("cdc", 2, 2_000), ("old-job", 1, 3_000)] {
+            bed.commit(user, identifier, Some(watermark));
+        }
+        let table = bed.table().await;
+        let mut gate = Gate::new(&table, vec![Condition::Watermark(9_000)]);
+        assert_eq!(oldest(&mut gate).await, None);
+        assert_eq!(gate.raisers().into_keys().collect::<Vec<_>>(), ["cdc", "old-job"]);
+        bed.commit("repair", 1, None);
+        bed.commit("cdc", 3, Some(4_000));
+        assert_eq!(oldest(&mut gate).await, None);
+        let told = gate.diagnosis(1_776_300_000_000, &SessionZone::utc());
+        assert!(told.ends_with("while waiting the watermark was moved by cdc alone"), "{told}");
+        assert_eq!(gate.newest().map(|snapshot| snapshot.id.0), Some(5));
     }
 }

@@ -215,6 +215,14 @@ impl History {
         Ok(Self { pin: Arc::clone(pin), commits, unread, env: Arc::clone(env) })
     }
 
+    /// The same up to a snapshot: what came later is left out.
+    #[must_use]
+    pub fn up_to(mut self, last: SnapshotId) -> Self {
+        self.commits.retain(|recorded| recorded.id() <= last);
+        self.unread.retain(|unread| unread.snapshot.is_none_or(|id| id <= last));
+        self
+    }
+
     /// The table.
     pub fn table(&self) -> &Arc<Table> {
         &self.pin.table

@@ -11,7 +11,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::snapshot::{Fingerprint, Pin};
+use crate::snapshot::{Fingerprint, Pin, SnapshotFingerprint, Table};
+use crate::spec::Snapshot;
 use crate::storage::env::new_id;
 
 /// Bytes after which the journal begins anew; the one before is kept beside it.
@@ -35,7 +36,7 @@ pub struct Reading {
     pub outcome: String,
     /// Rows given.
     pub rows: u64,
-    /// The states that it read.
+    /// The states that it read; of a gate those it opened at, or the newest that it saw.
     pub tables: Vec<ReadState>,
 }
 
@@ -83,6 +84,37 @@ pub struct ReadSnapshot {
     pub delta_manifest_list: String,
 }
 
+impl ReadState {
+    /// A snapshot of a table that was looked at without being pinned; None: it has none.
+    pub fn of(table: &Table, snapshot: Option<&Snapshot>) -> Self {
+        let fingerprint = snapshot.map(SnapshotFingerprint::from);
+        let watermark = snapshot.and_then(|snapshot| snapshot.watermark);
+        Self {
+            table: table.name(),
+            location: table.root().to_string(),
+            branch: table.ident().branch.clone(),
+            snapshot: fingerprint.map(|of| ReadSnapshot::of(&of, watermark)),
+        }
+    }
+}
+
+impl ReadSnapshot {
+    fn of(of: &SnapshotFingerprint, watermark: Option<i64>) -> Self {
+        Self {
+            id: of.id.0,
+            uuid: of.uuid.clone(),
+            user: of.commit_user.clone(),
+            identifier: of.commit_identifier,
+            kind: of.commit_kind.as_str().to_string(),
+            time_millis: of.time_millis,
+            watermark,
+            schema_id: of.schema_id.0,
+            base_manifest_list: of.base_manifest_list.clone(),
+            delta_manifest_list: of.delta_manifest_list.clone(),
+        }
+    }
+}
+
 impl From<&Pin> for ReadState {
     fn from(pin: &Pin) -> Self {
         let Fingerprint { location, branch, snapshot } = &pin.fingerprint;
@@ -90,18 +122,9 @@ impl From<&Pin> for ReadState {
             table: pin.table.name(),
             location: location.to_string(),
             branch: branch.clone(),
-            snapshot: snapshot.as_ref().map(|of| ReadSnapshot {
-                id: of.id.0,
-                uuid: of.uuid.clone(),
-                user: of.commit_user.clone(),
-                identifier: of.commit_identifier,
-                kind: of.commit_kind.as_str().to_string(),
-                time_millis: of.time_millis,
-                watermark: pin.snapshot.as_ref().and_then(|snapshot| snapshot.watermark),
-                schema_id: of.schema_id.0,
-                base_manifest_list: of.base_manifest_list.clone(),
-                delta_manifest_list: of.delta_manifest_list.clone(),
-            }),
+            snapshot: snapshot
+                .as_ref()
+                .map(|of| ReadSnapshot::of(of, pin.snapshot.as_ref().and_then(|snapshot| snapshot.watermark))),
         }
     }
 }

@@ -147,6 +147,8 @@ pub struct Unreferenced {
     pub lists: Vec<StrayList>,
     /// What could not be read, so that files it names may be among these.
     pub unread: Vec<String>,
+    /// Unreferenced lists, of the age of those in `lists`, that cannot be read.
+    pub dark: Vec<String>,
 }
 
 /// All names that something kept uses.
@@ -241,7 +243,7 @@ pub async fn unreferenced(history: &History) -> Result<Unreferenced> {
         used.add(branch, &env).await?;
     }
     let mut found = Unreferenced { unread: std::mem::take(&mut used.unread), ..Unreferenced::default() };
-    let Strays { named, rolled_back } = stray_lists(history, &branches, &metadata, &used, &mut found.lists).await?;
+    let Strays { named, rolled_back } = stray_lists(history, &branches, &metadata, &used, &mut found).await?;
     let class = |file: &FileEntry, otherwise: StrayClass| {
         if is_temporary(&file.name) {
             StrayClass::Temporary
@@ -308,7 +310,7 @@ pub async fn unreferenced_lists(history: &History) -> Result<Unreferenced> {
         used.add(branch, &env).await?;
     }
     found.unread = std::mem::take(&mut used.unread);
-    stray_lists(history, &branches, &metadata, &used, &mut found.lists).await?;
+    stray_lists(history, &branches, &metadata, &used, &mut found).await?;
     Ok(found)
 }
 
@@ -332,7 +334,7 @@ async fn stray_lists(
     branches: &[History],
     metadata: &[FileEntry],
     used: &Used,
-    found: &mut Vec<StrayList>,
+    found: &mut Unreferenced,
 ) -> Result<Strays> {
     let mut named: HashSet<String> = HashSet::new();
     let (oldest, settled) = (oldest_of(branches), now_millis().saturating_sub(ON_ITS_WAY_MILLIS));
@@ -342,20 +344,24 @@ async fn stray_lists(
     let lists: Vec<&FileEntry> = metadata.iter().filter(is_stray).collect();
     let rolled_back = rolled_back::names(history, branches, &lists).await?;
     for file in lists {
+        let is_told = file.modified_millis >= oldest && file.modified_millis <= settled;
+        let is_told = is_told && !rolled_back.contains(&file.name);
         let entries = match scan::entries_of_list(&history.pin, &file.name, None, &history.env().scan).await {
             Ok(entries) => entries,
             Err(error) if error.kind() == ErrorKind::Unavailable => return Err(error),
             // cut short, or its manifests were cleaned up
-            Err(_) => continue,
+            Err(_) => {
+                found.dark.extend(is_told.then(|| file.name.clone()));
+                continue;
+            }
         };
         named.extend(entries.iter().map(|entry| entry.file.file_name.clone()));
         let own = |entry: &&Arc<ManifestEntry>| {
             entry.kind == crate::spec::FileKind::Add && !used.data.contains(&entry.file.file_name)
         };
         let added: Vec<Arc<ManifestEntry>> = entries.iter().filter(own).map(Arc::clone).collect();
-        let is_told = file.modified_millis >= oldest && file.modified_millis <= settled;
-        if !added.is_empty() && is_told && !rolled_back.contains(&file.name) {
-            found.push(StrayList { file: file.clone(), added });
+        if !added.is_empty() && is_told {
+            found.lists.push(StrayList { file: file.clone(), added });
         }
     }
     Ok(Strays { named, rolled_back })

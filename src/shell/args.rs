@@ -1,5 +1,7 @@
 //! The command line.
 
+mod proofs;
+
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -10,6 +12,7 @@ use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args as ClapArgs, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
+use self::proofs::{Check, Conflicts, Diff, Keys, Rate};
 use super::language::Language;
 use super::render::{Decimals, Format};
 use super::variables::quoted;
@@ -31,7 +34,7 @@ pub struct Args {
 
 const AFTER_HELP: &str = "\
 Exit codes: 0 done, equal; 1 SQL or run error; 2 usage or missing file; 3 different; 4 pin lost or expired, data file lost; \
-5 timeout or budget, \\watch waited in vain; 6 not committed, superseded; 7 not known; 130 interrupted; 143 terminated; 129 hung up.
+5 timeout or budget, \\watch waited in vain; 6 not committed, superseded, horizon not reached; 7 not known; 130 interrupted; 143 terminated; 129 hung up.
 Without -c, -f and a terminal, statements are read from standard input.";
 
 /// Options of every way of running.
@@ -169,18 +172,16 @@ pub enum Action {
         #[arg(long)]
         since: Option<i64>,
     },
-    /// What is wrong in a table's history
-    Check {
-        /// Table: t or db.t
-        table: String,
-    },
+    /// What is wrong in a table's history; exit code 1 when an error was found
+    Check(Check),
     /// Commits that met: races, overlaps, overwrites
-    Conflicts {
-        /// Table: t or db.t
-        table: String,
-        /// Around this one
-        snapshot: Option<i64>,
-    },
+    Conflicts(Conflicts),
+    /// Commits by minute, or by another window, and user
+    Rate(Rate),
+    /// Rows that differ between two states of a table; exit code 3 when some do
+    Diff(Diff),
+    /// Keys that one commit brought, changed or removed; none of a compaction
+    Keys(Keys),
     /// Files that nothing kept names, as evidence; nothing is deleted
     Orphans {
         /// Table: t or db.t
@@ -198,7 +199,7 @@ pub enum Action {
     },
     /// Wait until a snapshot satisfies all conditions; exit code 5 when none came in time
     Wait {
-        /// Table: t or db.t
+        /// Table: t or db.t; or several with commas between
         table: String,
         /// A watermark at or after this time, or milliseconds
         #[arg(long)]
@@ -212,10 +213,13 @@ pub enum Action {
         /// This tag
         #[arg(long)]
         tag: Option<String>,
+        /// A query that answers true, over these tables
+        #[arg(long, value_name = "SELECT")]
+        query: Option<String>,
         /// Longest pause between two looks [default: 2s]
         #[arg(long)]
         poll: Option<String>,
-        /// Print the pin alone, as db.t@v4711
+        /// Print the pin alone, as db.t@v4711, a line for each table
         #[arg(long)]
         print_pin: bool,
     },
@@ -231,7 +235,7 @@ pub enum Action {
     Key {
         /// Table: t or db.t
         table: String,
-        /// column=value of the key's columns; then: uncommitted, changelog
+        /// column=value of the key's columns; then: from snapshot, to snapshot, uncommitted, changelog
         #[arg(required = true)]
         key: Vec<String>,
     },
@@ -266,15 +270,15 @@ impl Action {
                 let since = option("--since", since.map(|id| id.to_string()));
                 format!("\\committed {} {} {}{since}", word(table), value(user), value(identifier))
             }
-            Self::Check { table } => format!("\\check {}", word(table)),
-            Self::Conflicts { table, snapshot } => {
-                let snapshot = snapshot.map(|id| format!(" {id}")).unwrap_or_default();
-                format!("\\conflicts {}{snapshot}", word(table))
-            }
+            Self::Check(asked) => asked.line(),
+            Self::Conflicts(asked) => asked.line(),
+            Self::Rate(asked) => asked.line(),
+            Self::Diff(asked) => asked.line(),
+            Self::Keys(asked) => asked.line(),
             Self::Orphans { table } => format!("\\orphans {}", word(table)),
             Self::Retention { table } => format!("\\retention {}", word(table)),
             Self::Reads { table } => format!("\\reads {}", table.as_deref().map(word).unwrap_or_default()),
-            Self::Wait { table, watermark, commit, snapshot, tag, poll, print_pin } => {
+            Self::Wait { table, watermark, commit, snapshot, tag, query, poll, print_pin } => {
                 let mut line = format!("\\wait {}", word(table));
                 line += &option("--watermark", watermark.as_deref().map(value));
                 for commit in commit {
@@ -282,6 +286,7 @@ impl Action {
                 }
                 line += &option("--snapshot", snapshot.map(|id| id.to_string()));
                 line += &option("--tag", tag.as_deref().map(value));
+                line += &option("--query", query.as_deref().map(value));
                 line += &option("--poll", poll.as_deref().map(value));
                 if let Some(TimeLimit(Some(timeout))) = timeout {
                     line += &format!(" --timeout {}ms", timeout.as_millis());

@@ -3,12 +3,14 @@
 use std::future::Future;
 use std::io::{self, Write};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::StreamExt;
 
 use super::footer::{self, Closing};
@@ -291,6 +293,26 @@ impl Shell {
         self.show(answer, show, &running, &clock).await?;
         drop(running);
         self.keep(&readings)
+    }
+
+    /// Runs a statement as it stands, shows what it answers, and gives the number of its rows.
+    pub async fn counted(&mut self, sql: &str, show: Show) -> Result<u64> {
+        let running = self.interrupts.running();
+        let clock = Clock::start(self.settings.timeout);
+        let mut answer = self.answer(sql, &running, &clock).await?;
+        let readings = answer.readings.clone();
+        let rows = Arc::new(AtomicU64::new(0));
+        let (counter, schema) = (Arc::clone(&rows), Arc::clone(&answer.schema));
+        let counting = answer.stream.inspect(move |batch| {
+            if let Ok(batch) = batch {
+                counter.fetch_add(batch.num_rows() as u64, Ordering::Relaxed);
+            }
+        });
+        answer.stream = Box::pin(RecordBatchStreamAdapter::new(schema, counting));
+        self.show(answer, show, &running, &clock).await?;
+        drop(running);
+        self.keep(&readings)?;
+        Ok(rows.load(Ordering::Relaxed))
     }
 
     /// The answer to a statement, not yet read.

@@ -34,7 +34,7 @@ pub fn code_of(error: &Error) -> u8 {
         "Usage" | "FileNotFound" | "WarehouseNotFound" => USAGE,
         "Different" => DIFFERENT,
         "SnapshotExpired" | "PinLost" | "DataFileMissing" | "FileLost" => LOST,
-        "NotCommitted" | "Superseded" => NOT_YET,
+        "NotCommitted" | "Superseded" | "WatermarkNotReached" => NOT_YET,
         "CommitUnknown" => UNKNOWN,
         _ if error.kind() == ErrorKind::Exhausted => LIMIT,
         _ => FAILED,
@@ -63,6 +63,11 @@ mod tests {
             (Error::corrupt("x").with_code("FileLost"), LOST),
             (Error::invalid("x").with_code("Different"), DIFFERENT),
             (Error::exhausted("x").with_code("Timeout"), LIMIT),
+            (Error::exhausted("x").with_code("GateTimeout"), LIMIT),
+            (Error::not_found("x").with_code("NotCommitted"), NOT_YET),
+            (Error::not_found("x").with_code("Superseded"), NOT_YET),
+            (Error::not_found("x").with_code("WatermarkNotReached"), NOT_YET),
+            (Error::not_found("x").with_code("CommitUnknown"), UNKNOWN),
             (super::super::interrupt::interrupted(), INTERRUPTED),
         ];
         for (error, code) in cases {

@@ -58,6 +58,7 @@ use crate::scan::{ScanKind, ScanProgress};
 use crate::snapshot::SessionZone;
 use crate::snapshot::nearest::known_names;
 
+use self::journal::Looked;
 use self::planning::Planned;
 pub use self::reconcile::{Judged, Reconciled};
 
@@ -322,7 +323,8 @@ impl Session {
                 }
             }
             command => {
-                let work = self.command(command, notices, Arc::default());
+                let looked = Looked::default();
+                let work = self.command(command, notices, Arc::default(), &looked);
                 let result = DeepStack::of(nesting).wait(work).await?;
                 let batches: Vec<RecordBatch> = result.stream.try_collect().await?;
                 if batches.is_empty() {
@@ -349,9 +351,10 @@ impl Session {
         };
         let written = Written::of(&tokens);
         let noted = self.noting(&tokens);
-        let answer = self.carry_out(tokens, view, progress).await.map_err(|error| written.place(error));
+        let looked = Looked::default();
+        let answer = self.carry_out(tokens, view, progress, &looked).await.map_err(|error| written.place(error));
         match noted {
-            Some(noted) => noted.of(answer),
+            Some(noted) => noted.of(answer, looked),
             None => answer,
         }
     }
@@ -361,6 +364,7 @@ impl Session {
         tokens: Vec<TokenWithSpan>,
         view: Option<String>,
         progress: Arc<ScanProgress>,
+        looked: &Looked,
     ) -> Result<StatementResult> {
         let mut notices = Vec::new();
         let nesting = nesting(&tokens)?;
@@ -381,7 +385,7 @@ impl Session {
                     }
                 }
             }
-            command => DeepStack::of(nesting).wait(self.command(command, notices, progress)).await,
+            command => DeepStack::of(nesting).wait(self.command(command, notices, progress, looked)).await,
         }
     }
 

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use super::material::Commit;
-use super::{Finding, Material, Severity, listed, span};
-use crate::error::{ErrorKind, Result};
+use super::{Finding, Material, Severity, listed, some_of, span};
+use crate::error::{Error, ErrorKind, Result};
 use crate::recon::history::{FileChange, ListKind};
 use crate::recon::lookup::Confidence;
 use crate::recon::unreferenced::unreferenced_lists;
@@ -108,7 +108,14 @@ async fn counts(material: &Material<'_>, found: &mut Vec<Finding>) -> Result<()>
             }
             Err(error) if error.kind() == ErrorKind::Unavailable => return Err(error),
             // what is lost or damaged is told as D-15
-            Ok(_) | Err(_) => {}
+            Err(error) => found.push(
+                Finding::unchecked(
+                    "D-6",
+                    format!("the files of snapshot {} cannot be told: {}", latest.id, error.message()),
+                )
+                .at([latest.id]),
+            ),
+            Ok(_) => {}
         }
     }
     Ok(())
@@ -198,7 +205,19 @@ fn watermarks(material: &Material<'_>, found: &mut Vec<Finding>) {
 /// D-18 (a): a base list that does not go on from the snapshot before.
 async fn lost_snapshots(material: &Material<'_>, found: &mut Vec<Finding>) -> Result<()> {
     for (one, next) in material.neighbours() {
-        let (Some(Ok((base_before, delta_before))), Some(Ok((base, _)))) = (&one.lists, &next.lists) else { continue };
+        let (Some(before), Some(now)) = (&one.lists, &next.lists) else { continue };
+        let ids = [one.snapshot().id, next.snapshot().id];
+        let unchecked = |error: &Error| {
+            let why = format!("snapshot {} cannot be put beside {}: {}", ids[1], ids[0], error.message());
+            Finding::unchecked("D-18", why).at(ids)
+        };
+        let ((base_before, delta_before), base) = match (before, now) {
+            (Ok((base_before, delta_before)), Ok((base, _))) => ((base_before, delta_before), base),
+            (Err(error), _) | (_, Err(error)) => {
+                found.push(unchecked(error));
+                continue;
+            }
+        };
         let before: HashSet<&str> =
             base_before.iter().chain(delta_before).map(|meta| meta.file_name.as_str()).collect();
         let now: HashSet<&str> = base.iter().map(|meta| meta.file_name.as_str()).collect();
@@ -209,7 +228,10 @@ async fn lost_snapshots(material: &Material<'_>, found: &mut Vec<Finding>) -> Re
         let (old, new) = match live_pair(material, one, next).await {
             Ok(pair) => pair,
             Err(error) if error.kind() == ErrorKind::Unavailable => return Err(error),
-            Err(_) => continue,
+            Err(error) => {
+                found.push(unchecked(&error));
+                continue;
+            }
         };
         let keys = |entries: &[Arc<ManifestEntry>]| -> BTreeSet<(String, i32, i32, Vec<u8>)> {
             let key = |entry: &Arc<ManifestEntry>| {
@@ -253,10 +275,27 @@ async fn unknown_commits(material: &Material<'_>, found: &mut Vec<Finding>) -> R
         Ok(strays) => strays,
         Err(error) if error.kind() == ErrorKind::Unavailable => return Err(error),
         // a branch that cannot be read may name anything: what is damaged of this one is told as D-15
-        Err(_) => return Ok(()),
+        Err(error) => {
+            let why = format!("what the branches of the table name cannot be told: {}", error.message());
+            found.push(Finding::unchecked("D-18", why));
+            return Ok(());
+        }
     };
+    if !strays.dark.is_empty() {
+        let why = format!("lists that no snapshot names cannot be read: {}", some_of(&strays.dark));
+        found.push(Finding::unchecked("D-18", why));
+    }
+    if strays.lists.is_empty() {
+        return Ok(());
+    }
     // what cannot be read may name the files too
     if !strays.unread.is_empty() {
+        let why = format!(
+            "{} lists that no snapshot names speak of files that what cannot be read may have: {}",
+            strays.lists.len(),
+            some_of(&strays.unread)
+        );
+        found.push(Finding::unchecked("D-18", why));
         return Ok(());
     }
     for list in strays.lists {

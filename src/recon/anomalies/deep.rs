@@ -17,6 +17,7 @@ use crate::memory::MemoryBudget;
 use crate::merge::canonical_keys;
 use crate::query::compared_values;
 use crate::read::{Held, ReadColumn, ReadContext, ReadOptions, SectionHandle, section};
+use crate::recon::accounting::RECORD_EXPIRY;
 use crate::recon::entry_texts::EntryTexts;
 use crate::recon::history::History;
 use crate::recon::lookup::Confidence;
@@ -24,9 +25,6 @@ use crate::scan::{ScanKind, ScanRequest};
 use crate::snapshot::{Pin, SessionZone};
 use crate::spec::options::MergeEngine;
 use crate::spec::{BinaryRow, CommitKind, DataType, ManifestEntry, Snapshot};
-
-/// Option that lets compactions drop rows by their age.
-const RECORD_EXPIRY: &str = "record-level.expire-time";
 
 /// Bytes of a key that is remembered.
 const KEY_BYTES: usize = 48;
@@ -78,19 +76,15 @@ fn told(outcome: Result<Vec<Finding>>, of: (&'static str, &Snapshot), found: &mu
             return Err(error);
         }
         Err(error) if matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::NotFound) => {
-            let what = format!("the rows of snapshot {}, so {detector} was not checked there", snapshot.id);
-            found.push(damaged(what, &error, Some(snapshot.id)));
+            found.push(damaged(format!("the rows of snapshot {}", snapshot.id), &error, Some(snapshot.id)));
+            let why = format!("the rows of snapshot {} cannot be read", snapshot.id);
+            found.push(Finding::unchecked(detector, why).at([snapshot.id]));
         }
-        Err(error) => found.push(
-            Finding::new(
-                detector,
-                Severity::Warning,
-                Confidence::Exact,
-                "this was not checked: what holds the rows cannot be read here",
-            )
-            .seen(error.to_string())
-            .at([snapshot.id]),
-        ),
+        Err(error) => found.push(Finding {
+            severity: Severity::Warning,
+            ..Finding::unchecked(detector, format!("what holds the rows cannot be read here: {error}"))
+                .at([snapshot.id])
+        }),
     }
     Ok(())
 }
@@ -116,7 +110,8 @@ impl Digest {
     }
 }
 
-fn hashes(bytes: &[u8]) -> [u64; 2] {
+/// Two hashes of bytes: together they tell all that are met apart.
+pub(in crate::recon) fn hashes(bytes: &[u8]) -> [u64; 2] {
     [1u8, 2].map(|salt| {
         let mut hasher = DefaultHasher::new();
         salt.hash(&mut hasher);
@@ -133,13 +128,34 @@ impl Rows<'_> {
         ReadContext::try_new(Arc::clone(pin), ScanKind::Full, false, columns, options, caches)
     }
 
-    /// D-13
+    /// D-13. Of a table that lets a key move to another partition a row may be in the new one already, while its deletion
+    /// in the old one is on a level that readers do not see yet.
     async fn misplaced(&self, latest: &Arc<Snapshot>, texts: &EntryTexts) -> Result<Vec<Finding>> {
         let pin = self.history.pin_of(latest);
+        let found = self.twice(&pin, latest, texts).await?;
+        let moves = pin.schema.partition_keys.iter().any(|name| !pin.schema.primary_keys.contains(name));
+        if found.is_empty() || !moves {
+            return Ok(found);
+        }
+        if !self.twice(&whole(&pin), latest, texts).await?.is_empty() {
+            return Ok(found);
+        }
+        let what = "a primary key is there twice until a compaction: it moved to another partition, and its deletion in \
+                    the old one is hidden as yet";
+        let told = found.into_iter().map(|finding| Finding {
+            severity: Severity::Info,
+            explanation: what.to_string(),
+            ..finding
+        });
+        Ok(told.collect())
+    }
+
+    /// Whether readers of a state get a key twice.
+    async fn twice(&self, pin: &Arc<Pin>, latest: &Arc<Snapshot>, texts: &EntryTexts) -> Result<Vec<Finding>> {
         let keys = pin.schema.primary_keys.iter().filter_map(|name| pin.schema.field_index(name));
         let columns: Vec<ReadColumn> = keys.map(ReadColumn::Field).collect();
-        let context = self.context(&pin, columns)?;
-        let plan = crate::scan::plan(&pin, &ScanRequest::default(), &self.history.env().scan).await?;
+        let context = self.context(pin, columns)?;
+        let plan = crate::scan::plan(pin, &ScanRequest::default(), &self.history.env().scan).await?;
         let mut held = Held::new(self.budget);
         let mut places: HashMap<[u64; 2], u32> = HashMap::new();
         let (mut twice, mut example) = (0u64, None);
@@ -227,11 +243,7 @@ impl Rows<'_> {
 
     /// The rows of some files of a state, those of level 0 among them.
     async fn digest(&self, snapshot: &Arc<Snapshot>, entries: Vec<Arc<ManifestEntry>>) -> Result<Digest> {
-        let mut pin = self.history.pin_of(snapshot).as_ref().clone();
-        let mut options = pin.options.as_ref().clone();
-        options.deletion_vectors_merge_on_read = true;
-        pin.options = Arc::new(options);
-        let pin = Arc::new(pin);
+        let pin = whole(&self.history.pin_of(snapshot));
         let folds = !matches!(pin.options.merge_engine, MergeEngine::Deduplicate);
         let columns = pin.schema.fields.iter().enumerate().filter(|(_, field)| {
             // the order of elements and the last digits of sums are not kept by folding in another order
@@ -255,8 +267,17 @@ impl Rows<'_> {
     }
 }
 
+/// The same state with the rows of level 0, whatever readers see of them.
+fn whole(pin: &Arc<Pin>) -> Arc<Pin> {
+    let mut pin = pin.as_ref().clone();
+    let mut options = pin.options.as_ref().clone();
+    options.deletion_vectors_merge_on_read = true;
+    pin.options = Arc::new(options);
+    Arc::new(pin)
+}
+
 /// Each row as bytes, equal where the rows are.
-fn encoded(columns: Vec<ArrayRef>) -> Result<Vec<Vec<u8>>> {
+pub(in crate::recon) fn encoded(columns: Vec<ArrayRef>) -> Result<Vec<Vec<u8>>> {
     let columns: Vec<ArrayRef> = columns
         .into_iter()
         .map(|column| match RowConverter::supports_fields(&[SortField::new(column.data_type().clone())]) {

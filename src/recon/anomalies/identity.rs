@@ -30,6 +30,7 @@ fn published_twice(material: &Material<'_>, found: &mut Vec<Finding>) {
         let snapshot = commit.snapshot();
         // expiry of partitions deletes them in batches, under one identity
         let only_deletes = snapshot.commit_kind == CommitKind::Overwrite
+            && commit.changes.is_ok()
             && commit.changes().iter().all(|change| matches!(change, FileChange::Delete(_)));
         if snapshot.commit_identifier != BATCH && !only_deletes {
             let identity = (snapshot.commit_user.as_str(), snapshot.commit_identifier, snapshot.commit_kind.as_str());

@@ -18,6 +18,7 @@ mod needed;
 mod state;
 
 pub use deep::deep;
+pub(super) use deep::{encoded, hashes};
 pub use material::Material;
 
 use super::history::History;
@@ -67,6 +68,8 @@ pub struct Finding {
     pub evidence: String,
     /// How sure it is.
     pub confidence: Confidence,
+    /// Whether the detector looked; where not, nothing is wrong that is known of, and the evidence says why it could not.
+    pub checked: bool,
 }
 
 impl Finding {
@@ -80,7 +83,15 @@ impl Finding {
             explanation: explanation.to_string(),
             evidence: String::new(),
             confidence,
+            checked: true,
         }
+    }
+
+    /// That a detector could not look.
+    fn unchecked(detector: &'static str, why: impl std::fmt::Display) -> Self {
+        let what = "this was not checked, so that nothing is found by it here proves nothing";
+        let told = Self::new(detector, Severity::Info, Confidence::Exact, what);
+        Self { checked: false, ..told }.seen(format!("{detector}: not checked, because {why}"))
     }
 
     fn at(mut self, snapshots: impl IntoIterator<Item = SnapshotId>) -> Self {
@@ -140,12 +151,41 @@ impl SnapshotRange {
 pub async fn anomalies(history: &History, zone: &SessionZone) -> Result<Vec<Finding>> {
     let material = Material::load(history, zone).await?;
     let mut found = Vec::new();
+    unread_changes(&material, &mut found);
     identity::detect(&material, &mut found);
     chain::detect(&material, &mut found).await?;
     files::detect(&material, &mut found)?;
     state::detect(&material, &mut found).await?;
     sort(&mut found);
     Ok(found)
+}
+
+/// Detectors that look at what commits did to files.
+const OF_CHANGES: &[&str] = &["D-1", "D-6", "D-7", "D-9", "D-10", "D-17", "D-19"];
+
+/// Tells of the snapshots whose changes cannot be read which detectors have not looked at them. That they cannot be read
+/// is D-15; what has expired is told as the reach of the history.
+fn unread_changes(material: &Material<'_>, found: &mut Vec<Finding>) {
+    let unread = material.commits.iter().filter(|commit| commit.recorded.is_snapshot() && commit.changes.is_err());
+    let ids: Vec<SnapshotId> = unread.map(|commit| commit.snapshot().id).collect();
+    if ids.is_empty() {
+        return;
+    }
+    let which = if ids.len() == 1 { "snapshot" } else { "snapshots" };
+    for detector in OF_CHANGES.iter().copied() {
+        let why = format!("the changes of {which} {} cannot be read", some_of(&ids));
+        found.push(Finding::unchecked(detector, why).at(ids.iter().copied()));
+    }
+}
+
+/// The first of some as `3, 5 and 7 more`.
+fn some_of<T: ToString>(of: &[T]) -> String {
+    const NAMED: usize = 5;
+    let first = listed(of.iter().take(NAMED).map(ToString::to_string));
+    match of.len().checked_sub(NAMED) {
+        None | Some(0) => first,
+        Some(more) => format!("{first} and {more} more"),
+    }
 }
 
 /// Brings findings into the order of their detectors.

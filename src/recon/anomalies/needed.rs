@@ -215,7 +215,11 @@ async fn state(
         Ok(live) => Ok(live),
         Err(error) if error.kind() == ErrorKind::Unavailable => Err(error),
         // D-6 tells of counts that do not add up
-        Err(error) if error.code() == "ManifestIncomplete" => Ok(Vec::new()),
+        Err(error) if error.code() == "ManifestIncomplete" => {
+            let why = format!("the files of {} cannot be told: {}", by.text(), error.message());
+            found.push(Finding::unchecked("D-15", why).at([snapshot.id]));
+            Ok(Vec::new())
+        }
         Err(error) => {
             found.push(damaged(format!("the files of {}", by.text()), &error, Some(snapshot.id)));
             Ok(Vec::new())

@@ -16,10 +16,15 @@ pub(super) async fn detect(material: &Material<'_>, found: &mut Vec<Finding>) ->
     let live = match material.history.live(latest).await {
         Ok(live) => live,
         Err(error) if error.kind() == ErrorKind::Unavailable => return Err(error),
-        // D-6 tells of counts that do not add up
-        Err(error) if error.code() == "ManifestIncomplete" => return Ok(()),
         Err(error) => {
-            found.push(damaged(format!("the files of snapshot {}", latest.id), &error, Some(latest.id)));
+            // D-6 tells of counts that do not add up
+            if error.code() != "ManifestIncomplete" {
+                found.push(damaged(format!("the files of snapshot {}", latest.id), &error, Some(latest.id)));
+            }
+            for detector in ["D-11", "D-12", "D-14", "D-15"] {
+                let why = format!("the files of snapshot {} cannot be told: {}", latest.id, error.message());
+                found.push(Finding::unchecked(detector, why).at([latest.id]));
+            }
             return Ok(());
         }
     };
@@ -83,8 +88,14 @@ fn overlaps(
             .map(|field| field.data_type())
             .collect();
         let range = entry.file.min_key.decode(&types).and_then(|min| Ok((min, entry.file.max_key.decode(&types)?)));
-        // an entry that cannot be decoded is told when it is read
-        let Ok((min, max)) = range else { continue };
+        let (min, max) = match range {
+            Ok(range) => range,
+            Err(error) => {
+                let why = format!("the keys of {} cannot be decoded: {}", entry.file.file_name, error.message());
+                found.push(Finding::unchecked("D-11", why).at([latest]).in_unit(material.texts.unit(entry)?));
+                continue;
+            }
+        };
         let place = (entry.partition.0.to_vec(), entry.bucket.0, entry.file.level);
         levels.entry(place).or_default().push((min, max, entry));
     }
@@ -160,6 +171,8 @@ async fn vectors(material: &Material<'_>, live: &[Arc<ManifestEntry>], found: &m
         Err(error) if error.kind() == ErrorKind::Unavailable => return Err(error),
         Err(error) => {
             found.push(damaged(format!("the index manifest of snapshot {}", latest.id), &error, Some(latest.id)));
+            let why = format!("the index manifest of snapshot {} cannot be read", latest.id);
+            found.push(Finding::unchecked("D-14", why).at([latest.id]));
             return Ok(());
         }
     };

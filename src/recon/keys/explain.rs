@@ -10,14 +10,12 @@ use super::{Certainty, Fate, Key, KeyHistory, KeyScope, Seen, Span, Version, Wri
 use crate::error::{Error, Result};
 use crate::memory::MemoryBudget;
 use crate::notice::NoticeKind;
+use crate::recon::accounting::RECORD_EXPIRY;
 use crate::recon::entry_texts::EntryTexts;
 use crate::recon::history::History;
 use crate::recon::lookup::Confidence;
 use crate::snapshot::SessionZone;
 use crate::spec::{CommitIdentifier, CommitKind, Snapshot, SnapshotId};
-
-/// Option that lets compactions drop rows by their age.
-const RECORD_EXPIRY: &str = "record-level.expire-time";
 
 /// Why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

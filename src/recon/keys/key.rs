@@ -83,6 +83,12 @@ impl Key {
         wanted.map(|(_, name, value)| Expr::Column(Column::from_name(name)).eq(lit(value.clone()))).collect()
     }
 
+    /// The same in whatever partition.
+    pub(super) fn of_any_partition(&self, schema: &TableSchema) -> Self {
+        let own = self.values.iter().filter(|(_, name, _)| !is_partition(schema, name));
+        Self { values: own.cloned().collect() }
+    }
+
     /// What rows of a file have it; partitions are the files' own.
     ///
     /// # Errors

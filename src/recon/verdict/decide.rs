@@ -252,6 +252,7 @@ impl Facts {
         }
         self.told(Layer::Upstream, Confidence::Inferred)
             .with("the value of the source is in no file, committed or not: the change never came")
+            .by_none()
     }
 
     fn extra(&self) -> Decision {
@@ -275,7 +276,8 @@ impl Facts {
                 .with(format!("{} brought it beside {main}, and the source does not have it", by.user)),
             None => self
                 .told(Layer::Upstream, Confidence::Inferred)
-                .with("the source does not have it: its deletion never came, or it was never there"),
+                .with("the source does not have it: its deletion never came, or it was never there")
+                .by_none(),
         }
     }
 
@@ -301,6 +303,12 @@ impl Facts {
 }
 
 impl Decision {
+    /// What never came is no commit's doing: not that of the one which wrote what is there.
+    fn by_none(mut self) -> Self {
+        self.commits.clear();
+        self
+    }
+
     fn with(mut self, more: impl Into<String>) -> Self {
         self.more = Some(more.into());
         self

@@ -64,6 +64,8 @@ const HISTORIES: usize = 3;
 pub const KEYS: usize = 100;
 /// Snapshots of which rows are counted for a chart.
 const SERIES: usize = 12;
+/// The outcome where no difference was found and what was read cannot be relied on.
+const UNSOUND: &str = "UNSOUND";
 /// Conflicts that are told.
 const CONFLICTS: usize = 100;
 
@@ -129,7 +131,9 @@ pub async fn judge(lake: Option<&Lake>, compared: Option<Compared<'_>>, wanted: 
     let (mut counts, mut series) = (None, Vec::new());
     if let Some(lake) = lake {
         limits.extend(lake.lost_lists().await);
-        anomalies = of_the_table(lake.anomalies().await, "anomalies", &mut limits)?.unwrap_or_default();
+        let (found, unchecked) = of_the_table(lake.anomalies().await, "anomalies", &mut limits)?.unwrap_or_default();
+        anomalies = found;
+        limits.extend(unchecked);
         strays = of_the_table(unreferenced(&lake.history).await, "unreferenced files", &mut limits)?
             .map(|found| found.lists)
             .unwrap_or_default();
@@ -154,7 +158,9 @@ pub async fn judge(lake: Option<&Lake>, compared: Option<Compared<'_>>, wanted: 
     }
     let mut causes = causes::causes(&cases, &anomalies);
     keep_some_histories(&mut cases);
-    if let Some(cause) = engine(compared.as_ref().map(|compared| &compared.rerun), counts.as_ref()) {
+    let engine = engine(compared.as_ref().map(|compared| &compared.rerun), counts.as_ref());
+    let sound = engine.is_none();
+    if let Some(cause) = engine {
         causes.insert(0, cause);
     }
     let count_test = match (wanted.theirs, &counts, lake) {
@@ -200,7 +206,7 @@ pub async fn judge(lake: Option<&Lake>, compared: Option<Compared<'_>>, wanted: 
         let why = "they read the rows of all snapshots: SELECT * FROM paimon_anomalies('…', deep => true)".to_string();
         limits.push(Limit { what: "detectors D-13 and D-16".to_string(), why });
     }
-    let summary = summary(compared.as_ref(), count_test.as_ref(), &causes, &cases, lake);
+    let summary = summary(compared.as_ref(), count_test.as_ref(), &causes, &cases, lake, sound);
     let report = compared.as_ref().map(|compared| compared.report);
     Ok(Verdict {
         format: FORMAT,
@@ -298,6 +304,7 @@ async fn findings(
         if own.reason == Some(Reason::OtherPartition) && !extras.contains(&lower(lake, draft.example)) {
             own.reason = Some(Reason::NeverSeen);
             own.confidence = Some(Confidence::Inferred);
+            own.commit = None;
         }
         // a row that the source lacks here and the lake lacks there is one row in the wrong place
         let is_extra = draft.example.class == Class::ExtraInLake && own.reason == Some(Reason::ValueFrom);
@@ -456,18 +463,22 @@ fn summary(
     causes: &[Cause],
     cases: &[KeyCase],
     lake: Option<&Lake>,
+    sound: bool,
 ) -> Summary {
     let layers = causes::layers(causes);
     let differences = compared.map_or(0, |compared| compared.report.differences());
     let explained = cases.iter().filter(|case| case.layer.is_some()).count() as u64;
     let looked_at = cases.len() as u64;
     let count_clean = count.is_none_or(|count| count.theirs == count.ours);
+    let equal = count_clean && compared.is_none_or(|compared| compared.report.verdict.is_clean());
+    // what was read twice and was not the same, or does not add up, proves nothing equal
+    let clean = equal && sound;
     let outcome = match (compared, count_clean) {
+        _ if equal && !sound => UNSOUND,
         (Some(compared), _) => compared.report.verdict.name(),
         (None, true) => "COUNT_EQUAL",
         (None, false) => "COUNT_DIFFERENT",
     };
-    let clean = count_clean && compared.is_none_or(|compared| compared.report.verdict.is_clean());
     let at = lake.map_or(String::new(), |lake| format!(" at snapshot {}", lake.at.id));
     let names: Vec<String> = layers.iter().map(|one| format!("{} {}", one.layer.name(), one.findings)).collect();
     let line = if clean && causes.is_empty() {
@@ -492,7 +503,7 @@ fn summary(
         [only] if explained == looked_at => Some(only.layer),
         _ => None,
     };
-    Summary { outcome: outcome.to_string(), clean, layer, layers, line, differences, looked_at, explained }
+    Summary { outcome: outcome.to_string(), clean, sound, layer, layers, line, differences, looked_at, explained }
 }
 
 #[cfg(test)]

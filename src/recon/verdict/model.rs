@@ -147,10 +147,13 @@ pub struct Verdict {
 /// The answer in short.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Summary {
-    /// As the comparison ended: `EQUAL`, `DIFFERENT` and their like; `COUNT_EQUAL`, `COUNT_DIFFERENT` without one.
+    /// As the comparison ended: `EQUAL`, `DIFFERENT` and their like; `COUNT_EQUAL`, `COUNT_DIFFERENT` without one;
+    /// `UNSOUND` where no difference was found and `sound` is false.
     pub outcome: String,
-    /// Whether nothing differs.
+    /// Whether nothing differs, and what was read can be relied on.
     pub clean: bool,
+    /// Whether two readings of the pins were the same, as far as they were tried, and the rows at the pin add up.
+    pub sound: bool,
     /// The layer of every explained finding; None: several, or none.
     pub layer: Option<Layer>,
     /// Layers with their findings, those with the most first.

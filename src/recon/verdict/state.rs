@@ -8,7 +8,7 @@ use super::model::{AccountingPoint, Anomaly, CommitRef, ConflictLine, Counts, La
 use super::{COMMITS, Lake};
 use crate::error::{ErrorKind, Result};
 use crate::recon::accounting::{Accounting, AccountingOptions, account};
-use crate::recon::anomalies::anomalies;
+use crate::recon::anomalies::{Finding, anomalies};
 use crate::recon::conflicts::{Around, Verdict, conflicts};
 use crate::recon::history::{ListKind, Recorded};
 use crate::spec::{CommitIdentifier, CommitKind, Snapshot, SnapshotId};
@@ -198,9 +198,14 @@ impl Lake {
         all
     }
 
-    /// What is wrong in the history.
-    pub(super) async fn anomalies(&self) -> Result<Vec<Anomaly>> {
+    /// What is wrong in the history, and what detectors could not look at.
+    pub(super) async fn anomalies(&self) -> Result<(Vec<Anomaly>, Vec<Limit>)> {
         let found = anomalies(&self.history, &self.zone).await?;
+        let (found, unchecked): (Vec<Finding>, Vec<Finding>) = found.into_iter().partition(|finding| finding.checked);
+        let limits = unchecked.into_iter().map(|one| {
+            let why = one.evidence.split_once(": not checked, because ").map(|(_, why)| why.to_string());
+            Limit { what: format!("detector {}", one.detector), why: why.unwrap_or(one.evidence) }
+        });
         let told = found.into_iter().map(|finding| Anomaly {
             detector: finding.detector.to_string(),
             severity: finding.severity.as_str().to_string(),
@@ -212,14 +217,14 @@ impl Lake {
             evidence: finding.evidence,
             confidence: finding.confidence,
         });
-        Ok(told.collect())
+        Ok((told.collect(), limits.collect()))
     }
 
     /// Pairs of commits that met: those about some commits, and those that were not as the protocol wants it.
     pub(super) async fn conflicts(&self, about: &[i64]) -> Result<Vec<ConflictLine>> {
         let found = conflicts(&self.history, Around::Times(i64::MIN, i64::MAX), &self.zone).await?;
-        let wanted = found.into_iter().filter(|one| {
-            one.verdict == Verdict::WrongCoWriting
+        let wanted = found.pairs.into_iter().filter(|one| {
+            matches!(one.verdict, Verdict::WrongCoWriting | Verdict::Suspicious)
                 || about.contains(&one.commit.id.0)
                 || about.contains(&one.opponent.id.0)
         });

@@ -187,6 +187,24 @@ fn two_results_of_one_state_are_the_engines_and_rows_that_do_not_add_up_the_stor
 }
 
 #[test]
+fn what_differs_from_itself_or_does_not_add_up_is_never_clean() {
+    let count = |theirs: u64| count::test(theirs, &Counts { final_rows: 7, ..Counts::default() }, &[], None);
+    let sums = Counts { violations: vec!["R".into()], ..Counts::default() };
+    for (rerun, counts, sound) in [
+        (Rerun::Same, Counts::default(), true),
+        (Rerun::Differs("1, then 2".into()), Counts::default(), false),
+        (Rerun::Same, sums, false),
+    ] {
+        let causes: Vec<Cause> = engine(Some(&rerun), Some(&counts)).into_iter().collect();
+        let told = |theirs| summary(None, Some(&count(theirs)), &causes, &[], None, causes.is_empty());
+        let (same, other) = (told(7), told(8));
+        assert_eq!((same.clean, same.sound, other.clean), (sound, sound, false), "{rerun:?}");
+        assert_eq!(same.outcome, if sound { "COUNT_EQUAL" } else { "UNSOUND" });
+        assert_eq!((same.line == "nothing differs", other.outcome.as_str()), (sound, "COUNT_DIFFERENT"));
+    }
+}
+
+#[test]
 fn every_layer_says_what_to_do_and_every_detector_has_one() {
     for layer in Layer::ALL {
         assert!(!next(Some(layer), None).is_empty() && !layer.name().is_empty());

@@ -4,6 +4,7 @@ use arrow::array::{Array, AsArray, RecordBatch};
 use futures::future::{FutureExt, LocalBoxFuture};
 
 use super::listings::literal;
+use super::options::{Options, interval, number};
 use super::{Argument, Call, Command, Task, unquoted, usage};
 use crate::error::{Error, ErrorKind, Result};
 use crate::shell::execute::{Answer, Collected, Show};
@@ -67,37 +68,56 @@ const COMMITTED: Command = Command {
 
 const CHECK: Command = Command {
     names: &["check", "doctor"],
-    usage: "table",
+    usage: "table [deep] [--from snapshot] [--to snapshot]",
     task: Task::Prove,
     about: both(
         "what is wrong in a table's history; exit code 1 when an error was found",
         "表的历史有何异常；发现错误时退出码 1",
     ),
-    detail: Text::NONE,
+    detail: both(
+        "\\check dwd_pay_success\n\\check dwd_pay_success deep --from 100 --to 120\n\
+         deep: keys in two places and compactions that changed rows (D-13, D-16), for which data files are read",
+        "\\check dwd_pay_success\n\\check dwd_pay_success deep --from 100 --to 120\n\
+         deep：键出现在两处、合并改变了行（D-13、D-16），需要读取数据文件",
+    ),
     argument: Argument::Table,
     run: check,
 };
 
 const CONFLICTS: Command = Command {
     names: &["conflicts"],
-    usage: "table [snapshot]",
+    usage: "table [snapshot] [--since time] [--until time]",
     task: Task::Prove,
     about: both("commits that met: races, overlaps, overwrites", "相互竞争的提交：抢先、重叠、覆盖"),
-    detail: Text::NONE,
+    detail: both(
+        "\\conflicts dwd_pay_success 102\n\\conflicts dwd_pay_success --since '2026-04-16 09:00' --until '2026-04-16 10:00'\n\
+         base: what the first attempt and the last one stood on; each item with how sure it is",
+        "\\conflicts dwd_pay_success 102\n\\conflicts dwd_pay_success --since '2026-04-16 09:00' --until '2026-04-16 10:00'\n\
+         base：首次和最后一次尝试所依据的快照；每一项都附可信程度",
+    ),
     argument: Argument::Version,
     run: |shell, call| {
         async move {
-            let words = call.words(&shell.variables)?;
-            let (table, filter) = match words.as_slice() {
+            let options = Options::read(shell, &call, &["--since", "--until"], &[])?;
+            let (table, mut filter) = match options.words.as_slice() {
                 [table] => (table, String::new()),
                 [table, snapshot] => (table, format!(", snapshot => {}", number(snapshot)?)),
-                _ => return Err(usage("write \\conflicts table [snapshot]")),
+                _ => return Err(usage("write \\conflicts table [snapshot] [--since time] [--until time]")),
             };
+            for name in ["since", "until"] {
+                if let Some(time) = options.last(&format!("--{name}")) {
+                    filter += &format!(", {name} => {}", literal(time));
+                }
+            }
             let sql = format!(
-                "SELECT snapshot_id AS id, commit_user AS user, commit_kind AS kind, opponent_snapshot_id AS opponent, \
-                 opponent_user, relation, first_base, final_base, attempts, units_common AS units, sequences, \
-                 opponent_sequences, recon_reads, verdict, confidence FROM paimon_conflicts({}{filter}) \
-                 ORDER BY snapshot_id, opponent_snapshot_id",
+                "SELECT snapshot_id AS id, commit_user AS user, commit_identifier AS identifier, commit_kind AS kind, \
+                 opponent_snapshot_id AS opponent, opponent_user, opponent_identifier, relation, \
+                 concat(first_base, ' (', first_base_confidence, ')') AS first_base, \
+                 concat(final_base, ' (', final_base_confidence, ')') AS final_base, \
+                 concat(latest, ' (', latest_confidence, ')') AS latest, \
+                 CASE WHEN attempts IS NOT NULL THEN concat(attempts, ' (', attempts_confidence, ')') END AS attempts, \
+                 units_common AS units, sequences, opponent_sequences, recon_reads, verdict, confidence \
+                 FROM paimon_conflicts({}{filter}) ORDER BY snapshot_id, opponent_snapshot_id",
                 literal(table)
             );
             shell.statement(&sql, Show::LISTING).await
@@ -134,17 +154,21 @@ const ORPHANS: Command = Command {
 
 const RATE: Command = Command {
     names: &["rate"],
-    usage: "table",
+    usage: "table [--window 1h]",
     task: Task::Prove,
-    about: both("commits by minute and user", "按分钟和提交者统计提交"),
+    about: both("commits by minute, or by another window, and user", "按分钟（或指定窗口）和提交者统计提交"),
     detail: Text::NONE,
     argument: Argument::Table,
     run: |shell, call| {
         async move {
-            let words = call.words(&shell.variables)?;
-            let [table] = words.as_slice() else { return Err(usage("write \\rate table")) };
-            let table = system_table(table, "commit_rate")?;
-            shell.statement(&format!("SELECT * FROM {table} ORDER BY window_start, commit_user"), Show::LISTING).await
+            let options = Options::read(shell, &call, &["--window"], &[])?;
+            let [table] = options.words.as_slice() else { return Err(usage("write \\rate table [--window 1h]")) };
+            let window = interval(options.last("--window").unwrap_or("1m"))?;
+            let sql = format!(
+                "SELECT * FROM paimon_commit_rate({}, window => {window}) ORDER BY window_start, commit_user",
+                literal(table)
+            );
+            shell.statement(&sql, Show::LISTING).await
         }
         .boxed_local()
     },
@@ -199,10 +223,6 @@ const READS: Command = Command {
         .boxed_local()
     },
 };
-
-fn number(word: &str) -> Result<i64> {
-    word.parse().map_err(|_| usage(format!("{word:?} is no snapshot number")))
-}
 
 /// The words without an option, and its value.
 fn with_option(shell: &Shell, call: &Call, option: &str) -> Result<(Vec<String>, Option<String>)> {
@@ -273,25 +293,45 @@ fn committed(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
 
 fn check(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
     async move {
-        let words = call.words(&shell.variables)?;
-        let [table] = words.as_slice() else { return Err(usage("write \\check table")) };
-        let sql = format!(
+        let options = Options::read(shell, &call, &["--from", "--to"], &["--deep"])?;
+        let (table, deep) = match options.words.as_slice() {
+            [table] => (table, options.has("--deep")),
+            [table, word] if word == "deep" => (table, true),
+            _ => return Err(usage("write \\check table [deep] [--from snapshot] [--to snapshot]")),
+        };
+        let mut sql = format!(
             "SELECT detector, severity, snapshots, users, unit, explanation, evidence, confidence \
-             FROM paimon_anomalies({})",
+             FROM paimon_anomalies({}",
             literal(table)
         );
+        for name in ["from", "to"] {
+            if let Some(id) = options.last(&format!("--{name}")) {
+                sql += &format!(", {name} => {}", number(id)?);
+            }
+        }
+        sql += if deep { ", deep => true)" } else { ")" };
         let rows = shown(shell, &sql).await?;
+        let unchecked = texts(&rows, "evidence").iter().filter(|text| text.contains(": not checked, because ")).count();
         let severities = texts(&rows, "severity");
         let errors = severities.iter().filter(|severity| *severity == "error").count();
         let language = shell.settings.language;
         if errors == 0 {
-            let others = severities.len();
-            return shell.say(&[told!(
+            let others = severities.len() - unchecked;
+            let mut lines = vec![told!(
                 language,
                 "no error found, {others} other findings",
                 "未发现错误，其他发现 {others} 条",
                 others = others
-            )]);
+            )];
+            if unchecked > 0 {
+                lines.push(told!(
+                    language,
+                    "not all was checked: {unchecked} times a detector could not look",
+                    "检查不完整：有 {unchecked} 处检测无法进行",
+                    unchecked = unchecked
+                ));
+            }
+            return shell.say(&lines);
         }
         Err(Error::corrupt(format!("{errors} of {} findings are errors", severities.len()))
             .with_code("AnomaliesFound")

@@ -15,7 +15,7 @@ pub const HELP: Command = Command {
     names: &["?", "h", "help"],
     usage: "[command | sql]",
     task: Task::Shell,
-    about: both("this help; of one command; of time travel in SQL", "本帮助；某个命令的帮助；SQL 的时间旅行"),
+    about: both("this help; of one command; of what SQL can say here", "本帮助；某个命令的帮助；SQL 在此的扩展"),
     detail: Text::NONE,
     argument: Argument::Command,
     run,
@@ -33,6 +33,23 @@ const SQL: Text = both(
 System tables
   t$snapshots t$files t$partitions t$buckets t$tags t$branches t$schemas t$options t$manifests t$consumers …
   t$audit_log and t$binlog: changes; t$ro: compacted rows only
+  t$commits t$commit_files t$commit_rate t$retention t$unreferenced_files t$row_accounting; recon.read_journal
+Gates
+  wait for table a, b until watermark >= timestamp '…' and commit ('user', 118) and snapshot >= 4 and tag 'x'
+    and query (select …) timeout interval '5' minute poll interval '2' second pin
+  pin tables a, b align on watermark timestamp '…' | on timestamp timestamp '…' | on identifier 118 user 'user'
+Comparing with a source
+  reconcile t at (version => 3) with (select … from …) on key (dt, id) compare (amount, status map ('PAID' => '2'))
+    where … horizon … tolerance amount 0.01 limit 100 per class into differences
+  reconcile … verdict     which layer is responsible, and what proves it
+  reconcile t with count 503
+Proving it
+  paimon_row_accounting('t', level => 'unit', mode => 'exact', at => 3)
+  paimon_key_history('t', key => ('2026-04-16', 'P1')) paimon_explain_key('t', key => …, expected => 'amount=5')
+  paimon_commit_keys('t', snapshot => 6) paimon_diff('t', from => 4, to => 6) paimon_changes paimon_delta
+  paimon_anomalies('t', deep => true) paimon_conflicts('t', since => '…', until => '…')
+  paimon_lookup_commit('t', 'user', 118) paimon_commit_rate('t', window => interval '1' hour)
+  paimon_compare(left => 't@v3', right => '…', key => 'dt, id')
 What was read
   explain …; explain files …; \\counts t
 ",
@@ -47,6 +64,23 @@ What was read
 系统表
   t$snapshots t$files t$partitions t$buckets t$tags t$branches t$schemas t$options t$manifests t$consumers …
   t$audit_log 与 t$binlog：变更；t$ro：只含已合并的行
+  t$commits t$commit_files t$commit_rate t$retention t$unreferenced_files t$row_accounting; recon.read_journal
+等待
+  wait for table a, b until watermark >= timestamp '…' and commit ('user', 118) and snapshot >= 4 and tag 'x'
+    and query (select …) timeout interval '5' minute poll interval '2' second pin
+  pin tables a, b align on watermark timestamp '…' | on timestamp timestamp '…' | on identifier 118 user 'user'
+与来源比对
+  reconcile t at (version => 3) with (select … from …) on key (dt, id) compare (amount, status map ('PAID' => '2'))
+    where … horizon … tolerance amount 0.01 limit 100 per class into differences
+  reconcile … verdict     责任在哪一层，依据是什么
+  reconcile t with count 503
+取证
+  paimon_row_accounting('t', level => 'unit', mode => 'exact', at => 3)
+  paimon_key_history('t', key => ('2026-04-16', 'P1')) paimon_explain_key('t', key => …, expected => 'amount=5')
+  paimon_commit_keys('t', snapshot => 6) paimon_diff('t', from => 4, to => 6) paimon_changes paimon_delta
+  paimon_anomalies('t', deep => true) paimon_conflicts('t', since => '…', until => '…')
+  paimon_lookup_commit('t', 'user', 118) paimon_commit_rate('t', window => interval '1' hour)
+  paimon_compare(left => 't@v3', right => '…', key => 'dt, id')
 读到了什么
   explain …; explain files …; \\counts t
 ",
@@ -67,8 +101,8 @@ fn overview(language: Language) -> String {
     }
     out.push_str(
         both(
-            "Statements end with ; or \\g, or \\G for records. \\? command tells more, \\? sql shows time travel. A dot does for the backslash.\n",
-            "语句以 ; 或 \\g 结束，\\G 竖排显示。\\? 命令 看详细说明，\\? sql 看时间旅行。反斜杠也可写成点。\n",
+            "Statements end with ; or \\g, or \\G for records. \\? command tells more, \\? sql shows what SQL can say here. A dot does for the backslash.\n",
+            "语句以 ; 或 \\g 结束，\\G 竖排显示。\\? 命令 看详细说明，\\? sql 看 SQL 的扩展。反斜杠也可写成点。\n",
         )
         .of(language),
     );
@@ -115,6 +149,21 @@ mod tests {
             }
             for (_, title) in Task::ALL {
                 assert!(text.lines().any(|line| line == title.of(language)));
+            }
+        }
+    }
+
+    #[test]
+    fn what_sql_can_say_names_every_function_and_statement() {
+        for language in [Language::En, Language::Zh] {
+            let text = SQL.of(language);
+            let tables =
+                ["commits", "commit_files", "commit_rate", "retention", "unreferenced_files", "row_accounting"];
+            let tables = tables.map(|table| format!("t${table}"));
+            let statements = ["wait for table", "reconcile t", "align on", "verdict"].map(str::to_string);
+            let functions = crate::sql::Session::table_functions().into_iter().map(|name| name.to_string());
+            for name in functions.chain(tables).chain(statements) {
+                assert!(text.contains(&name), "{name}");
             }
         }
     }

@@ -13,13 +13,15 @@ use crate::shell::state::Shell;
 pub const COMMANDS: &[&Command] = &[
     &Command {
         names: &["key"],
-        usage: "table column=value …",
+        usage: "table column=value … [from snapshot] [to snapshot]",
         task: Task::Prove,
         about: both("every kept version of a key", "某个键保留下来的所有版本"),
         detail: both(
             "\\key dwd_pay_success dt=2026-04-16 pay_id=P1001\n\\key dwd_pay_success pay_id=P1001   in all partitions\n\
+             \\key dwd_pay_success pay_id=P1001 from 100 to 120   in those snapshots\n\
              words besides: uncommitted, changelog",
             "\\key dwd_pay_success dt=2026-04-16 pay_id=P1001\n\\key dwd_pay_success pay_id=P1001   在所有分区里查找\n\
+             \\key dwd_pay_success pay_id=P1001 from 100 to 120   只看这些快照\n\
              另可加：uncommitted、changelog",
         ),
         argument: Argument::Condition,
@@ -65,14 +67,20 @@ fn parts(words: Vec<Word>, wrong: &str) -> Result<Parts> {
 
 fn key(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
     async move {
-        let wrong = "write \\key table column=value … [uncommitted] [changelog]";
+        let wrong = "write \\key table column=value … [from snapshot] [to snapshot] [uncommitted] [changelog]";
         let Parts { table, pairs, others } = parts(call.marked_words(&shell.variables)?, wrong)?;
         let mut sql =
             format!("SELECT * FROM paimon_key_history({}, key => {}", literal(&table), literal(&pairs.join(", ")));
-        for word in &others {
-            sql += match word.as_str() {
-                "uncommitted" => ", include_uncommitted => true",
-                "changelog" => ", include_changelog => true",
+        let mut words = others.iter().map(String::as_str);
+        while let Some(word) = words.next() {
+            sql += &match word {
+                "uncommitted" => ", include_uncommitted => true".to_string(),
+                "changelog" => ", include_changelog => true".to_string(),
+                "from" | "to" => {
+                    let state = words.next().ok_or_else(|| usage(wrong))?;
+                    let state = if state.parse::<i64>().is_ok() { state.to_string() } else { literal(state) };
+                    format!(", {word} => {state}")
+                }
                 _ => return Err(usage(wrong)),
             };
         }

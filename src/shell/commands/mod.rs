@@ -7,6 +7,7 @@ mod condition;
 mod connect;
 mod counts;
 mod describe;
+mod diff;
 mod echo;
 mod errors;
 mod explain;
@@ -19,6 +20,7 @@ mod include;
 mod key;
 mod listings;
 mod more;
+mod options;
 mod output;
 mod parameter;
 mod pin;
@@ -167,6 +169,7 @@ pub fn all() -> Vec<&'static Command> {
         &explain::EXPLAIN,
         &assert::ASSERT,
     ]);
+    all.extend(diff::COMMANDS);
     all.extend(forensics::COMMANDS);
     all.extend(wait::COMMANDS);
     all.extend(key::COMMANDS);

@@ -159,7 +159,10 @@ fn run(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
                 As::Html => documents.push(verdict.page()),
             }
             let line = format!("{name}: {}: {}", verdict.summary.outcome, verdict.summary.line);
-            if verdict.summary.clean != (expected == Expected::Equal) {
+            // what cannot be relied on is neither equal nor different as it was to be
+            if !verdict.summary.sound {
+                red.push(line);
+            } else if verdict.summary.clean != (expected == Expected::Equal) {
                 red.push(match expected {
                     Expected::Equal => line,
                     Expected::Different => format!("{name}: nothing differs, and something was to"),

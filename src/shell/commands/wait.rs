@@ -1,13 +1,13 @@
 //! `\wait` and `\lag`: gates on the snapshots of a table, and how far it is behind one.
 
-use arrow::array::{Array, AsArray};
+use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::Int64Type;
 use futures::future::{FutureExt, LocalBoxFuture};
 
 use super::listings::literal;
-use super::{Argument, Call, Command, Task, unquoted, usage};
+use super::options::{Options, interval, number};
+use super::{Argument, Call, Command, Task, usage};
 use crate::error::{Error, Result};
-use crate::shell::args::duration;
 use crate::shell::execute::Show;
 use crate::shell::language::{Text, both};
 use crate::shell::names::system_table;
@@ -18,7 +18,8 @@ pub const COMMANDS: &[&Command] = &[&WAIT, &LAG];
 
 const WAIT: Command = Command {
     names: &["wait"],
-    usage: "table [--watermark time] [--commit user:id] [--snapshot n] [--tag name] [--timeout 5m] [--poll 2s] [--pin] [--print-pin]",
+    usage: "table[,table] [--watermark time] [--commit user:id] [--snapshot n] [--tag name] [--query select] [--timeout 5m] \
+            [--poll 2s] [--pin] [--print-pin]",
     task: Task::Pin,
     about: both(
         "wait until a snapshot satisfies all conditions; exit code 5 when none came in time",
@@ -27,12 +28,14 @@ const WAIT: Command = Command {
     detail: both(
         "\\wait dwd_pay_success --watermark '2026-04-16 10:00' --timeout 5m --pin\n\
          \\wait dwd_pay_success --commit flink-cdc-pay:120 --print-pin\n\
+         \\wait dwd_pay_success --query 'select max(pay_time) >= timestamp ''2026-04-16 10:00'' from dwd_pay_success'\n\
          the oldest snapshot that satisfies them is the answer, so the same gate gives the same one again;\n\
-         --print-pin prints db.t@v4711 alone, for scripts; without --timeout it waits ten minutes",
+         --print-pin prints db.t@v4711 alone, a line for each table, for scripts; without --timeout it waits ten minutes",
         "\\wait dwd_pay_success --watermark '2026-04-16 10:00' --timeout 5m --pin\n\
          \\wait dwd_pay_success --commit flink-cdc-pay:120 --print-pin\n\
+         \\wait dwd_pay_success --query 'select max(pay_time) >= timestamp ''2026-04-16 10:00'' from dwd_pay_success'\n\
          返回满足条件的最旧快照，因此同样的条件总得到同一个快照；\n\
-         --print-pin 只输出 db.t@v4711，供脚本使用；不写 --timeout 时等十分钟",
+         --print-pin 只输出 db.t@v4711（每张表一行），供脚本使用；不写 --timeout 时等十分钟",
     ),
     argument: Argument::Table,
     run: wait,
@@ -51,54 +54,9 @@ const LAG: Command = Command {
     run: lag,
 };
 
-/// Options of a line: names with the values behind them, and what stands alone.
-struct Options {
-    words: Vec<String>,
-    given: Vec<(String, String)>,
-    flags: Vec<String>,
-}
-
-impl Options {
-    fn read(shell: &Shell, call: &Call, valued: &[&str], alone: &[&str]) -> Result<Self> {
-        let mut options = Self { words: Vec::new(), given: Vec::new(), flags: Vec::new() };
-        let mut words = call.words(&shell.variables)?.into_iter();
-        while let Some(word) = words.next() {
-            if valued.contains(&word.as_str()) {
-                let value = words.next().ok_or_else(|| usage(format!("{word} stands without its value")))?;
-                options.given.push((word, unquoted(&value)));
-            } else if alone.contains(&word.as_str()) {
-                options.flags.push(word);
-            } else if word.starts_with("--") {
-                return Err(usage(format!("\\{} has no option {word}", call.name)));
-            } else {
-                options.words.push(word);
-            }
-        }
-        Ok(options)
-    }
-
-    fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
-        self.given.iter().filter(move |(given, _)| given == name).map(|(_, value)| value.as_str())
-    }
-
-    fn has(&self, flag: &str) -> bool {
-        self.flags.iter().any(|given| given == flag)
-    }
-}
-
-fn number(text: &str) -> Result<i64> {
-    text.parse().map_err(|_| usage(format!("{text:?} is no number")))
-}
-
-/// An interval of SQL from `5m`, `2s`, `500ms`.
-fn interval(text: &str) -> Result<String> {
-    let length = duration(text).map_err(usage)?;
-    Ok(format!("INTERVAL '{}' MILLISECOND", length.as_millis()))
-}
-
 fn wait(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
     async move {
-        let valued = ["--watermark", "--commit", "--snapshot", "--tag", "--timeout", "--poll"];
+        let valued = ["--watermark", "--commit", "--snapshot", "--tag", "--query", "--timeout", "--poll"];
         let options = Options::read(shell, &call, &valued, &["--pin", "--print-pin"])?;
         let [table] = options.words.as_slice() else { return Err(usage("write \\wait table --watermark '…'")) };
         let mut conditions = Vec::new();
@@ -116,11 +74,14 @@ fn wait(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
         for tag in options.all("--tag") {
             conditions.push(format!("TAG {}", literal(tag)));
         }
-        if conditions.is_empty() {
-            return Err(usage("for what? --watermark, --commit, --snapshot or --tag"));
+        for query in options.all("--query") {
+            conditions.push(format!("QUERY ({query})"));
         }
-        let timeout = interval(options.all("--timeout").last().unwrap_or("10m"))?;
-        let poll = match options.all("--poll").last() {
+        if conditions.is_empty() {
+            return Err(usage("for what? --watermark, --commit, --snapshot, --tag or --query"));
+        }
+        let timeout = interval(options.last("--timeout").unwrap_or("10m"))?;
+        let poll = match options.last("--poll") {
             Some(poll) => format!(" POLL {}", interval(poll)?),
             None => String::new(),
         };
@@ -129,25 +90,35 @@ fn wait(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
         if !options.has("--print-pin") {
             return shell.statement(&sql, Show::LISTING).await;
         }
-        let answer = shell.collect_sql(&sql, 2).await?;
-        let Some(batch) = answer.batches.iter().find(|batch| batch.num_rows() > 0) else {
-            return Err(Error::internal("a gate gave no answer"));
-        };
-        let name = batch.column_by_name("table").and_then(|array| array.as_string_opt::<i32>());
-        let id = batch.column_by_name("snapshot_id").and_then(|array| array.as_primitive_opt::<Int64Type>());
-        match (name, id) {
-            (Some(name), Some(id)) if name.len() == 1 => shell.print(&format!("{}@v{}\n", name.value(0), id.value(0))),
-            _ => Err(Error::internal("a gate gave another answer than one row")),
-        }
+        let answer = shell.collect_sql(&sql, TABLES).await?;
+        let lines =
+            pins(&answer.batches).ok_or_else(|| Error::internal("a gate gave another answer than its tables"))?;
+        shell.print(&lines)
     }
     .boxed_local()
+}
+
+/// Tables of one gate: nobody waits for more.
+const TABLES: usize = 10_000;
+
+/// `db.t@v4711`, a line for each table.
+fn pins(batches: &[RecordBatch]) -> Option<String> {
+    let mut lines = String::new();
+    for batch in batches {
+        let names = batch.column_by_name("table")?.as_string_opt::<i32>()?;
+        let ids = batch.column_by_name("snapshot_id")?.as_primitive_opt::<Int64Type>()?;
+        for (name, id) in names.iter().zip(ids) {
+            lines.push_str(&format!("{}@v{}\n", name?, id?));
+        }
+    }
+    Some(lines).filter(|lines| !lines.is_empty())
 }
 
 fn lag(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
     async move {
         let options = Options::read(shell, &call, &["--checkpoint"], &[])?;
         let [table] = options.words.as_slice() else { return Err(usage("write \\lag table [--checkpoint n]")) };
-        let behind = match options.all("--checkpoint").last() {
+        let behind = match options.last("--checkpoint") {
             // batch jobs have no checkpoints
             Some(checkpoint) => format!(
                 ", CASE WHEN max(commit_identifier) < {} THEN {} - max(commit_identifier) END AS checkpoints_behind",

@@ -157,6 +157,20 @@ fn chinese(kind: &NoticeKind) -> String {
         NoticeKind::ColumnRows { rows } => {
             format!("有 {rows} 行所在的文件只存放其他文件的行的部分列，这里没有计入；快照里的行数计入了它们")
         }
+        NoticeKind::RejectedCommits { table, lists: 0 } => {
+            format!("最终被拒绝的提交不在任何快照里，也不在此列；它们可能留下的文件见 {table}$unreferenced_files")
+        }
+        NoticeKind::RejectedCommits { table, lists } => format!(
+            "最终被拒绝的提交不在任何快照里，也不在此列；有 {lists} 个不属于任何快照的 manifest list 可能来自它们，见 \
+             {table}$unreferenced_files"
+        ),
+        NoticeKind::NewestStates { tables } => format!(
+            "满足其余条件的最旧状态下 QUERY 不成立，因此取 {} 的最新状态：同样的条件下次可能得到更新的快照",
+            tables.join("、")
+        ),
+        NoticeKind::ExpiringRows { table, after } => {
+            format!("{table} 的 record-level.expire-time 为 {after}：已过期的记录在合并清除之前仍可能计入")
+        }
         NoticeKind::Own(text) => text.clone(),
     }
 }

@@ -17,6 +17,7 @@ use crate::sql::system_tables::commits::ids;
 pub(super) const ANOMALIES: Made = Made {
     name: "paimon_anomalies",
     parameters: &["table", "from", "to", "deep"],
+    aliases: &[("at", "to")],
     usage: "paimon_anomalies('db.t', from => 90, to => 120, deep => true); deep: data files are read, too; what is about \
             no snapshot is told of every range",
     schema: |_| Ok(schema()),

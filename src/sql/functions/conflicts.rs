@@ -1,20 +1,27 @@
-//! `paimon_conflicts('db.t', snapshot => 102)`, `paimon_conflicts('db.t', from_time => …, to_time => …)`: which commits met,
+//! `paimon_conflicts('db.t', snapshot => 102)`, `paimon_conflicts('db.t', since => …, until => …)`: which commits met,
 //! and what that means.
+
+use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 
 use super::made::{Asked, Made};
 use crate::error::Result;
-use crate::recon::conflicts::{Around, Conflict, add_reads, conflicts};
+use crate::memory::MemoryBudget;
+use crate::notice::NoticeKind;
+use crate::recon::conflicts::{Around, Conflict, Met, add_keys, add_reads, conflicts};
+use crate::recon::lookup::Confidence;
 use crate::spec::{Snapshot, SnapshotId};
 use crate::sql::cells::{self, Cell, Kind};
 use crate::sql::system_tables::Source;
 
 pub(super) const CONFLICTS: Made = Made {
     name: "paimon_conflicts",
-    parameters: &["table", "snapshot", "from_time", "to_time"],
-    usage: "paimon_conflicts('db.t', snapshot => 102), or from_time => TIMESTAMP '…', to_time => TIMESTAMP '…'",
+    parameters: &["table", "snapshot", "from_time", "to_time", "at", "deep"],
+    aliases: &[("since", "from_time"), ("until", "to_time")],
+    usage: "paimon_conflicts('db.t', snapshot => 102), or since => TIMESTAMP '…', until => TIMESTAMP '…'; at => 105: as of \
+            that snapshot; deep => true: rows are read for the keys that both wrote",
     schema: checked,
     rows: |asked| Box::pin(async move { rows(&asked).await }),
 };
@@ -43,8 +50,14 @@ fn schema() -> SchemaRef {
         ("first_base", Kind::Long, true),
         ("first_base_confidence", Kind::Text, true),
         ("final_base", Kind::Long, true),
+        ("final_base_confidence", Kind::Text, true),
+        ("latest", Kind::Long, true),
+        ("latest_confidence", Kind::Text, true),
+        ("sides_confidence", Kind::Text, true),
         ("attempts", Kind::Long, false),
+        ("attempts_confidence", Kind::Text, false),
         ("units_common", Kind::Text, true),
+        ("units_confidence", Kind::Text, true),
         ("files_added", Kind::Long, true),
         ("files_deleted", Kind::Long, true),
         ("opponent_files_added", Kind::Long, true),
@@ -52,7 +65,10 @@ fn schema() -> SchemaRef {
         ("sequences", Kind::Text, false),
         ("opponent_sequences", Kind::Text, false),
         ("sequence_inverted", Kind::Bool, true),
+        ("common_keys", Kind::Long, false),
+        ("differing_keys", Kind::Long, false),
         ("recon_reads", Kind::Text, false),
+        ("reads_confidence", Kind::Text, false),
         ("verdict", Kind::Text, true),
         ("confidence", Kind::Text, true),
     ])
@@ -66,12 +82,18 @@ async fn rows(asked: &Asked) -> Result<RecordBatch> {
             asked.call.number("to_time").unwrap_or(i64::MAX),
         ),
     };
-    let history = asked.history().await?;
-    let mut found = conflicts(&history, around, &asked.source.zone).await?;
-    if let Some(kept) = asked.source.journal()? {
-        add_reads(&mut found, &asked.source.table, &kept.readings);
+    let history = asked.history_at().await?;
+    let Met { mut pairs, unpublished } = conflicts(&history, around, &asked.source.zone).await?;
+    if asked.call.is_true("deep") {
+        let budget: Arc<dyn MemoryBudget> = asked.source.budget();
+        add_keys(&mut pairs, &history, &asked.source.zone, &budget).await?;
     }
-    let rows: Vec<Vec<Cell>> = found.iter().map(|conflict| row(conflict, &asked.source)).collect();
+    let table = asked.source.table.name();
+    asked.source.notice(NoticeKind::RejectedCommits { table, lists: unpublished });
+    if let Some(kept) = asked.source.journal()? {
+        add_reads(&mut pairs, &asked.source.table, &kept.readings);
+    }
+    let rows: Vec<Vec<Cell>> = pairs.iter().map(|conflict| row(conflict, &asked.source)).collect();
     cells::batch(&schema(), &rows)
 }
 
@@ -93,8 +115,14 @@ fn row(conflict: &Conflict, source: &Source) -> Vec<Cell> {
         Cell::Long(conflict.first_base.0.0),
         Cell::text(conflict.first_base.1.as_str()),
         Cell::Long(conflict.final_base.0),
+        Cell::text(Confidence::Exact.as_str()),
+        Cell::Long(conflict.latest.0),
+        Cell::text(Confidence::Inferred.as_str()),
+        Cell::text(Confidence::Exact.as_str()),
         conflict.attempts.map_or(Cell::Null, Cell::count),
+        Cell::opt_text(conflict.attempts.map(|_| Confidence::Inferred.as_str())),
         Cell::text(units.join("; ")),
+        Cell::text(Confidence::Exact.as_str()),
         Cell::count(conflict.by_commit.added),
         Cell::count(conflict.by_commit.deleted),
         Cell::count(conflict.by_opponent.added),
@@ -102,7 +130,10 @@ fn row(conflict: &Conflict, source: &Source) -> Vec<Cell> {
         range(conflict.by_commit.sequences),
         range(conflict.by_opponent.sequences),
         Cell::Bool(conflict.inverted),
+        conflict.keys.map_or(Cell::Null, |keys| Cell::count(keys.common)),
+        conflict.keys.map_or(Cell::Null, |keys| Cell::count(keys.differing)),
         reads(conflict, source),
+        Cell::opt_text((!conflict.reads.is_empty()).then(|| Confidence::Exact.as_str())),
         Cell::text(conflict.verdict.as_str()),
         Cell::text(conflict.confidence.as_str()),
     ]);

@@ -20,6 +20,7 @@ use crate::sql::cells::{self, Cell, Kind};
 pub(super) const EXPLAIN_KEY: Made = Made {
     name: "paimon_explain_key",
     parameters: &["table", "key", "at", "expected"],
+    aliases: &[],
     usage: "paimon_explain_key('db.t', key => ('2026-04-16', 'P1001'), at => 105, expected => 'amount=50')",
     schema: checked,
     rows: |asked| Box::pin(async move { rows(&asked).await }),

@@ -18,6 +18,7 @@ use crate::sql::cells::{self, Cell, Kind};
 pub(super) const KEY_HISTORY: Made = Made {
     name: "paimon_key_history",
     parameters: &["table", "key", "from", "to", "include_uncommitted", "include_changelog"],
+    aliases: &[("at", "to")],
     usage: "paimon_key_history('db.t', key => ('2026-04-16', 'P1001'), from => 90, to => 120, include_uncommitted => true, \
             include_changelog => true)",
     schema: checked,

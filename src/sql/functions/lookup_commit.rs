@@ -12,8 +12,10 @@ use crate::sql::system_tables::commits::ids;
 
 pub(super) const LOOKUP_COMMIT: Made = Made {
     name: "paimon_lookup_commit",
-    parameters: &["table", "user", "identifier", "since"],
-    usage: "paimon_lookup_commit('db.t', 'user', 1, since => 90); since: a snapshot that was there before the commit",
+    parameters: &["table", "user", "identifier", "since", "at"],
+    aliases: &[],
+    usage: "paimon_lookup_commit('db.t', 'user', 1, since => 90, at => 105); since: a snapshot that was there before the \
+            commit; at: the last one that is looked at",
     schema: checked,
     rows: |asked| Box::pin(async move { rows(&asked).await }),
 };
@@ -42,7 +44,7 @@ fn schema() -> SchemaRef {
 async fn rows(asked: &Asked) -> Result<RecordBatch> {
     let (user, identifier) = (asked.call.text("user").unwrap_or_default(), asked.call.number("identifier"));
     let since = asked.call.number("since").map(SnapshotId);
-    let history = asked.history().await?;
+    let history = asked.history_at().await?;
     let found = lookup(&history, user, identifier.unwrap_or_default(), since, &asked.source.zone);
     let row = vec![
         Cell::text(found.status.as_str()),

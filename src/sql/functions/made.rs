@@ -9,6 +9,7 @@ use datafusion::catalog::TableProvider;
 use futures::future::BoxFuture;
 
 use super::Call;
+use super::key_history::snapshot_of;
 use crate::error::Result;
 use crate::recon::history::History;
 use crate::snapshot::Table;
@@ -29,6 +30,15 @@ impl Asked {
     pub(crate) async fn history(&self) -> Result<History> {
         History::load(self.source.pin()?, &self.source.env).await
     }
+
+    /// The same up to the state that the parameter `at` names.
+    pub(crate) async fn history_at(&self) -> Result<History> {
+        let history = self.history().await?;
+        match self.call.version("at") {
+            Some(request) => Ok(history.up_to(snapshot_of(self, request).await?.id)),
+            None => Ok(history),
+        }
+    }
 }
 
 /// One function.
@@ -36,6 +46,8 @@ pub(crate) struct Made {
     pub(crate) name: &'static str,
     /// By position.
     pub(crate) parameters: &'static [&'static str],
+    /// Other names of parameters, each with the one it stands for.
+    pub(crate) aliases: &'static [(&'static str, &'static str)],
     /// As it is written.
     pub(crate) usage: &'static str,
     /// Checks the arguments, and gives the columns.

@@ -119,6 +119,28 @@ impl Function {
     }
 }
 
+impl Function {
+    /// The parameter that a name stands for.
+    fn parameter(self, name: &str) -> Option<&'static str> {
+        let aliases = match self {
+            Self::Made(made) => made.aliases,
+            _ => &[],
+        };
+        let alias = aliases.iter().find(|(alias, _)| name.eq_ignore_ascii_case(alias)).map(|(_, own)| *own);
+        alias.or_else(|| self.parameters().iter().copied().find(|own| name.eq_ignore_ascii_case(own)))
+    }
+
+    /// What to write instead of a parameter that other functions have.
+    fn instead_of(self, name: &str) -> Option<&'static str> {
+        match self {
+            _ if !name.eq_ignore_ascii_case("at") => None,
+            Self::Compare => Some("each side has a state of its own, left => 'db.t@v3', right => 'db.t@v5'"),
+            Self::CommitKeys => Some("a commit is named by its snapshot, snapshot => 102"),
+            _ => None,
+        }
+    }
+}
+
 /// Names of the functions, for completion.
 pub(crate) fn names() -> Vec<&'static str> {
     ALL.iter().map(|f| f.name()).collect()
@@ -208,7 +230,10 @@ impl Call {
                     (name.ok_or_else(|| call.wrong("too many arguments"))?, expr)
                 }
                 FunctionArg::Named { name, arg: FunctionArgExpr::Expr(expr), .. } => {
-                    let known = function.parameters().iter().copied().find(|p| name.value.eq_ignore_ascii_case(p));
+                    let known = function.parameter(&name.value);
+                    if let (None, Some(instead)) = (known, function.instead_of(&name.value)) {
+                        return Err(call.wrong(format!("no parameter {name}: {instead}")));
+                    }
                     let parameters = function.parameters().iter().copied();
                     let known = known.ok_or_else(|| {
                         call.wrong(format!("no parameter {name}")).with_hint(known_names(
@@ -238,7 +263,9 @@ impl Call {
 
     fn wrong(&self, message: impl std::fmt::Display) -> Error {
         let usage = match self.function {
-            Function::RowAccounting => "paimon_row_accounting('db.t', level => 'partition', mode => 'exact', at => 3)",
+            Function::RowAccounting => {
+                "paimon_row_accounting('db.t', level => 'partition', mode => 'exact', at => 3); modes: exact, metadata, audit"
+            }
             Function::Compare => {
                 "paimon_compare(left => 'db.t@v3', right => 'SELECT …', key => 'dt, id', columns => 'a, b MAP (''x'' => ''1'')', \
                  where => '…', horizon => 'c <= 5', tolerance => 'a 0.01'); right is also a table, a file or the address of \

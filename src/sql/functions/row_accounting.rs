@@ -1,4 +1,5 @@
-//! `paimon_row_accounting('db.t', level => 'partition', mode => 'exact', at => 3)`.
+//! `paimon_row_accounting('db.t', level => 'partition', mode => 'exact', at => 3)`; mode `metadata` reads no file, mode
+//! `audit` holds every file against its entry besides.
 
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use futures::future::BoxFuture;
 use crate::error::{Error, Result};
 use crate::query::nodes::{Computation, Computed, Deferred, Recipe};
 use crate::query::{PoolBudget, QueryEnv, Work};
-use crate::recon::accounting::{AccountingOptions, AccountingRow, account, counting};
+use crate::recon::accounting::{AccountingOptions, AccountingRow, account, audit, counting, expiring_rows};
 use crate::scan::ScanRequest;
 use crate::snapshot::nearest::known_names;
 use crate::snapshot::{Pin, SessionZone, Table};
@@ -54,13 +55,37 @@ impl AccountingLevel {
 /// Exact counts, wherever a plan over them runs.
 pub(crate) static EXACT: Computation = Computation { name: NAME, schema, rows: exact_rows };
 
+/// Of a recipe whose files are held against their entries, too.
+const AUDIT: &str = "audit";
+
 fn exact_rows(recipe: Recipe, env: Arc<QueryEnv>, budget: Arc<PoolBudget>) -> Computed {
     Box::pin(async move {
         let level = recipe.arguments.first().and_then(|name| AccountingLevel::parse(name));
         let level = level.ok_or_else(|| Error::corrupt("a plan does not say at which level rows are counted"))?;
+        if recipe.arguments.get(1).is_some_and(|mode| mode == AUDIT) {
+            check_files(&recipe.pin, &env, &recipe.zone, Arc::clone(&budget)).await?;
+        }
         rows(&recipe.pin, &env, &recipe.zone, budget, level, true).await
     })
 }
+
+/// Refuses files that are not what their entries say.
+async fn check_files(pin: &Arc<Pin>, env: &Arc<QueryEnv>, zone: &SessionZone, budget: Arc<PoolBudget>) -> Result<()> {
+    let zone = Zone::parse(&zone.name())?;
+    let options = AccountingOptions { exact: true, zone, budget, partitions: Vec::new(), config: None };
+    let found = audit(pin, env, &options).await?;
+    let Some(first) = found.first() else { return Ok(()) };
+    let more = match found.len() {
+        1 => String::new(),
+        all => format!("; and {} more", all - 1),
+    };
+    let error = Error::corrupt(format!("the files are not what their entries say: {first}{more}"));
+    Err(pin.named(error.with_code("AccountingViolation")).with_hint(KEEP))
+}
+
+/// What to do about metadata and files that contradict each other.
+const KEEP: &str =
+    "metadata and data files contradict each other: keep both as they are, and read a snapshot or tag that adds up";
 
 pub(crate) fn schema() -> SchemaRef {
     cells::schema(&[
@@ -96,9 +121,7 @@ pub(crate) async fn rows(
     let accounting = account(pin, env, &options).await?;
     if let Some(violation) = accounting.violations.first() {
         let error = Error::corrupt(format!("the rows do not add up: {violation}")).with_code("AccountingViolation");
-        return Err(pin.named(error).with_hint(
-            "metadata and data files contradict each other: keep both as they are, and read a snapshot or tag that adds up",
-        ));
+        return Err(pin.named(error).with_hint(KEEP));
     }
     let counted: Vec<&AccountingRow> = match level {
         AccountingLevel::Table => vec![&accounting.total],
@@ -151,12 +174,16 @@ pub(super) async fn provider(
     let Some(level) = AccountingLevel::parse(&level) else {
         return Err(wrong("level", &level, &["table", "partition", "unit"]));
     };
-    let exact = match mode.to_lowercase().as_str() {
-        "exact" => true,
+    let mode = mode.to_lowercase();
+    let exact = match mode.as_str() {
+        "exact" | AUDIT => true,
         "metadata" => false,
-        other => return Err(wrong("mode", other, &["exact", "metadata"])),
+        other => return Err(wrong("mode", other, &["exact", "metadata", AUDIT])),
     };
     let pin = statement.pin(table, at).await?;
+    if let Some(kind) = expiring_rows(&pin) {
+        statement.notice(kind);
+    }
     let (env, zone, budget) = (Arc::clone(statement.env()), *statement.zone(), statement.budget());
     if exact {
         let (counted, shared) = (Arc::clone(&pin), Arc::clone(&env));
@@ -164,7 +191,7 @@ pub(super) async fn provider(
             let (pin, env) = (Arc::clone(&counted), Arc::clone(&shared));
             Box::pin(async move { work(&pin, &env, &[], None).await })
         };
-        let recipe = Recipe { pin, zone, arguments: vec![level.name().to_string()] };
+        let recipe = Recipe { pin, zone, arguments: vec![level.name().to_string(), mode] };
         return Ok(DeferredTable::provider(Deferred::new(&EXACT, recipe, env, budget), weigh));
     }
     let load = move || -> BoxFuture<'static, Result<RecordBatch>> {

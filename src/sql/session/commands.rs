@@ -12,6 +12,7 @@ use datafusion::sql::parser::Statement as DfStatement;
 use datafusion::sql::sqlparser::ast::{ObjectName, ObjectNamePart, Spanned, TableFactor};
 use futures::TryStreamExt;
 
+use super::journal::Looked;
 use super::{Planned, Run, Session, check_database, rows};
 use crate::error::{Error, ErrorKind, Result};
 use crate::notice::Notice;
@@ -34,6 +35,7 @@ impl Session {
         command: Command,
         notices: Vec<Notice>,
         progress: Arc<ScanProgress>,
+        looked: &Looked,
     ) -> Result<StatementResult> {
         let run = self.begin(ScanLog::watched(Arc::clone(&progress)), notices)?;
         let batch = match command {
@@ -42,7 +44,7 @@ impl Session {
                 return self.explain_files(*statement, run.statement.notices(), progress).await;
             }
             Command::Pin(command) => return self.pin(&run, *command).await,
-            Command::Wait(command) => return self.wait(&run, command).await,
+            Command::Wait(command) => return self.wait(&run, command, looked).await,
             Command::Reconcile(asked) => return self.reconcile_rows(&run, &asked).await,
             Command::Unpin(target) => return self.unpin(&run, target).await,
             Command::ShowPins => {

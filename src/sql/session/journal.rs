@@ -13,17 +13,31 @@ use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 use futures::{Stream, StreamExt};
+use parking_lot::Mutex;
 
 use super::Session;
 use crate::error::{Error, Result};
 use crate::notice::{Notice, NoticeKind};
 use crate::recon::journal::{CANCELLED, COMPLETE, ReadState, Reading};
+use crate::snapshot::Table;
+use crate::spec::Snapshot;
 use crate::sql::result::{Readings, StatementKind, StatementResult};
 use crate::sql::settings::Settings;
 use crate::storage::env::now_millis;
 
 /// Statements that are recorded though they failed: that a gate stayed shut is an answer.
 const ANSWERS: &[&str] = &["WAIT", "RECONCILE"];
+
+/// What a gate looked at: it reads no rows, so that nothing of it is pinned.
+#[derive(Default)]
+pub(super) struct Looked(Mutex<Vec<ReadState>>);
+
+impl Looked {
+    /// Replaces what is known of.
+    pub(super) fn at<'a>(&self, states: impl Iterator<Item = (&'a Table, Option<&'a Snapshot>)>) {
+        *self.0.lock() = states.map(|(table, snapshot)| ReadState::of(table, snapshot)).collect();
+    }
+}
 
 /// A statement under way. Dropped before its end, it was given up.
 pub(super) struct Noted {
@@ -86,20 +100,27 @@ impl Noted {
         }
     }
 
-    /// The same answer, whose end is recorded. Statements that read no table are not.
-    pub(super) fn of(mut self, mut answer: Result<StatementResult>) -> Result<StatementResult> {
+    /// The same answer, whose end is recorded. Statements that read no table, and looked at none, are not.
+    pub(super) fn of(mut self, mut answer: Result<StatementResult>, looked: Looked) -> Result<StatementResult> {
+        let looked = looked.0.into_inner();
         match &mut answer {
             Err(error) => {
+                if let Some(reading) = &mut self.reading {
+                    reading.tables = looked;
+                }
                 let answers =
                     self.reading.as_ref().is_some_and(|reading| ANSWERS.contains(&reading.statement.as_str()));
                 if answers { self.end(error.code()) } else { self.reading = None }
             }
-            Ok(result) if result.readings.0.is_empty() => self.reading = None,
+            Ok(result) if result.readings.0.is_empty() && looked.is_empty() => self.reading = None,
             Ok(result) => {
                 if let Some(notice) = failure(&self.settings) {
                     result.notices.push(notice);
                 }
                 self.reads(&result.readings);
+                if let (true, Some(reading)) = (result.readings.0.is_empty(), &mut self.reading) {
+                    reading.tables = looked;
+                }
                 match result.kind {
                     StatementKind::Done(_) => self.end(COMPLETE),
                     StatementKind::Rows => {

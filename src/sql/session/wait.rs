@@ -11,6 +11,7 @@ use datafusion::sql::sqlparser::ast::{Expr, TableFactor};
 use futures::TryStreamExt;
 use futures::future::{BoxFuture, FutureExt};
 
+use super::journal::Looked;
 use super::{Run, Session, SessionConfig, rows};
 use crate::error::{Error, ErrorKind, Result};
 use crate::notice::NoticeKind;
@@ -33,8 +34,17 @@ const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// The longest one, unless POLL says otherwise.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
+/// The states at which a gate is open.
+struct Opened {
+    /// For each table the oldest and the newest snapshot that satisfies everything.
+    states: Vec<(Arc<Snapshot>, Arc<Snapshot>)>,
+    /// Whether the oldest are the newest because a query is not true at older ones: of several tables none is looked for
+    /// between.
+    newest: bool,
+}
+
 impl Session {
-    pub(super) async fn wait(&self, run: &Run, command: WaitCommand) -> Result<StatementResult> {
+    pub(super) async fn wait(&self, run: &Run, command: WaitCommand, looked: &Looked) -> Result<StatementResult> {
         let started = Instant::now();
         let timeout = length(run, &command.timeout, "TIMEOUT")?;
         let longest = match &command.poll {
@@ -49,13 +59,18 @@ impl Session {
         }
         let mut pause = FIRST_PAUSE.min(longest);
         let (found, held) = loop {
-            if let Some(found) = self.open(&mut gates, &queries).await? {
-                let found: Vec<Arc<Snapshot>> = found
-                    .into_iter()
-                    .map(|(oldest, newest)| if command.pin == Some(GatePin::Latest) { newest } else { oldest })
-                    .collect();
+            if let Some(opened) = self.open(&mut gates, &queries).await? {
+                let latest = command.pin == Some(GatePin::Latest);
+                let found: Vec<Arc<Snapshot>> =
+                    opened.states.into_iter().map(|(oldest, newest)| if latest { newest } else { oldest }).collect();
                 match self.held(run, &gates, &found, command.pin).await {
-                    Ok(held) => break (found, held),
+                    Ok(held) => {
+                        if opened.newest && !latest {
+                            let tables = gates.iter().map(|gate| gate.table().name()).collect();
+                            run.statement.notice(NoticeKind::NewestStates { tables });
+                        }
+                        break (found, held);
+                    }
                     // it expired between the look and the pin: a later one is found at the next look
                     Err(error) if is_expired(&error) => {}
                     Err(error) => return Err(error),
@@ -63,12 +78,15 @@ impl Session {
             }
             let waited = started.elapsed();
             if waited >= timeout {
+                looked
+                    .at(gates.iter().map(|gate| (gate.table().as_ref(), gate.newest().map(|newest| newest.as_ref()))));
                 return Err(not_open(run, &gates, waited, &queries));
             }
             tokio::time::sleep(pause.min(timeout.saturating_sub(waited))).await;
             pause = pause.saturating_mul(2).min(longest);
         };
         let waited = i64::try_from(started.elapsed().as_millis()).unwrap_or(i64::MAX);
+        looked.at(gates.iter().zip(&found).map(|(gate, chosen)| (gate.table().as_ref(), Some(chosen.as_ref()))));
         let mut answer = Vec::new();
         for (gate, chosen) in gates.iter().zip(&found) {
             let raisers = gate.raisers();
@@ -103,12 +121,9 @@ impl Session {
         Ok(held)
     }
 
-    /// For each table the oldest and the newest snapshot that satisfies everything, when there are some.
-    async fn open(
-        &self,
-        gates: &mut [Gate],
-        queries: &[String],
-    ) -> Result<Option<Vec<(Arc<Snapshot>, Arc<Snapshot>)>>> {
+    /// The states at which all is satisfied, when there are some.
+    async fn open(&self, gates: &mut [Gate], queries: &[String]) -> Result<Option<Opened>> {
+        let opened = |states| Ok(Some(Opened { states, newest: false }));
         let mut found = Vec::with_capacity(gates.len());
         for gate in gates.iter_mut() {
             let satisfied = gate.look().await?;
@@ -116,13 +131,13 @@ impl Session {
             found.push((Arc::clone(oldest), Arc::clone(newest)));
         }
         if queries.is_empty() {
-            return Ok(Some(found));
+            return opened(found);
         }
         let tables: Vec<Arc<Table>> = gates.iter().map(|gate| Arc::clone(gate.table())).collect();
         // the same gate gives the same snapshots again, where the oldest ones do
         let oldest: Vec<&Arc<Snapshot>> = found.iter().map(|(oldest, _)| oldest).collect();
         if self.all_true(&tables, &oldest, queries).await? {
-            return Ok(Some(found));
+            return opened(found);
         }
         // as long as it is not true at the newest, those between need no look
         let newest: Vec<&Arc<Snapshot>> = found.iter().map(|(_, newest)| newest).collect();
@@ -138,12 +153,12 @@ impl Session {
                     break;
                 }
             }
-        } else {
-            for pair in &mut found {
-                pair.0 = Arc::clone(&pair.1);
-            }
+            return opened(found);
         }
-        Ok(Some(found))
+        for pair in &mut found {
+            pair.0 = Arc::clone(&pair.1);
+        }
+        Ok(Some(Opened { states: found, newest: true }))
     }
 
     /// Whether all queries answer true with the tables at these snapshots; not where one of them has expired meanwhile.

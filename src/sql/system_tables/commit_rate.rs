@@ -28,13 +28,13 @@ pub(crate) fn schema() -> SchemaRef {
 }
 
 pub(super) async fn rows(source: Source) -> Result<RecordBatch> {
-    by_window(&source, WINDOW_MILLIS).await
+    let history = History::load(&source.newest().await?, &source.env).await?;
+    by_window(&source, &history, WINDOW_MILLIS).await
 }
 
 /// The rates by stretches of so many milliseconds.
-pub(crate) async fn by_window(source: &Source, window_millis: i64) -> Result<RecordBatch> {
-    let history = History::load(&source.newest().await?, &source.env).await?;
-    let runs = commits(&history, &history.texts(&source.zone).await?).await?;
+pub(crate) async fn by_window(source: &Source, history: &History, window_millis: i64) -> Result<RecordBatch> {
+    let runs = commits(history, &history.texts(&source.zone).await?).await?;
     let rows: Vec<Vec<Cell>> = commit_rates(&runs, window_millis)
         .into_iter()
         .map(|rate| {

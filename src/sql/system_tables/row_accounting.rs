@@ -6,6 +6,7 @@ use arrow::datatypes::SchemaRef;
 
 use super::Source;
 use crate::error::Result;
+use crate::recon::accounting::expiring_rows;
 use crate::sql::functions::{AccountingLevel, accounting_batch, accounting_schema};
 
 pub(super) fn schema() -> SchemaRef {
@@ -14,5 +15,8 @@ pub(super) fn schema() -> SchemaRef {
 
 pub(super) async fn rows(source: Source) -> Result<RecordBatch> {
     let pin = source.pin()?;
+    if let Some(kind) = expiring_rows(pin) {
+        source.notice(kind);
+    }
     accounting_batch(pin, &source.env, &source.zone, source.budget(), AccountingLevel::Unit, false).await
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::*;
+use crate::notice::NoticeKind;
 
 const START: i64 = 1_776_300_000_000;
 
@@ -95,6 +96,30 @@ async fn lookups_anomalies_conflicts_and_stray_files_are_functions() {
         ("SELECT * FROM paimon_anomalies('t@v2')", "BadArgument"),
     ] {
         assert_eq!(super::code(&session, sql).await, code, "{sql}");
+    }
+}
+
+#[tokio::test]
+async fn counts_of_a_table_whose_records_expire_say_so() {
+    let expiring = "expired records may still be counted";
+    for after in [None, Some("7 d")] {
+        let dir = tempfile::tempdir().unwrap();
+        let spec = TableSpec::new(&[("id", "INT NOT NULL")]).primary_key(&["id"]).option("bucket", "1");
+        let spec = after.iter().fold(spec, |spec, after| spec.option("record-level.expire-time", after));
+        let mut table = TableBuilder::create(dir.path(), "pay", "t", &spec).unwrap();
+        table.append(&[json!({"id": 1})]).unwrap();
+        let session = session_of(&dir).await;
+        for sql in [
+            "SELECT * FROM paimon_row_accounting('t')",
+            "SELECT * FROM paimon_row_accounting('t', mode => 'metadata')",
+            "SELECT * FROM t$row_accounting",
+        ] {
+            let told = session.run_one(sql).await.unwrap().notices;
+            let count = told.iter().filter(|notice| notice.contains(expiring)).count();
+            assert_eq!(count, usize::from(after.is_some()), "{sql}: {told:?}");
+        }
+        let (_, counted) = session.counts("t", None).await.unwrap();
+        assert_eq!(counted.notices.iter().any(|notice| notice.contains(expiring)), after.is_some());
     }
 }
 
@@ -229,6 +254,64 @@ async fn a_gate_over_several_tables_takes_the_oldest_states_where_they_do() {
 }
 
 #[tokio::test]
+async fn a_gate_that_takes_the_newest_states_of_several_tables_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let _table = payments(dir.path());
+    let spec = TableSpec::new(&[("id", "INT NOT NULL")]).primary_key(&["id"]).option("bucket", "1");
+    let mut orders = TableBuilder::create(dir.path(), "pay", "orders", &spec).unwrap();
+    for id in 1..=3 {
+        orders.append(&[json!({"id": id})]).unwrap();
+    }
+    let session = session_of(&dir).await;
+    for (tables, query, newest) in [
+        ("t, orders", "SELECT count(*) >= 1 FROM t JOIN orders USING (id)", false),
+        ("t, orders", "SELECT count(*) >= 2 FROM t JOIN orders USING (id)", true),
+        ("orders", "SELECT count(*) >= 2 FROM orders", false),
+    ] {
+        let sql =
+            format!("WAIT FOR TABLE {tables} UNTIL SNAPSHOT >= 1 AND QUERY ({query}) TIMEOUT INTERVAL '1' SECOND");
+        let told = session.run_one(&sql).await.unwrap().notices;
+        assert_eq!(told.iter().any(|notice| notice.contains("the newest of pay.t, pay.orders")), newest, "{told:?}");
+    }
+}
+
+#[tokio::test]
+async fn several_users_that_raise_a_watermark_are_told_by_gates_and_alignments() {
+    let dir = tempfile::tempdir().unwrap();
+    let spec = TableSpec::new(&[("id", "INT NOT NULL")]).primary_key(&["id"]).option("bucket", "1");
+    for (name, second) in [("one", "cdc"), ("two", "repair")] {
+        let mut table = TableBuilder::create(dir.path(), "pay", name, &spec).unwrap();
+        for (at, user) in (1i64..).zip(["cdc", "cdc", second]) {
+            let commit = table.commit().file(FileSpec::rows(&[json!({"id": at})])).user(user).identifier(at * 2);
+            commit.watermark(START + at * 1_000).publish().unwrap();
+        }
+    }
+    let session = session_of(&dir).await;
+    let several = async |sql: String| {
+        let told = session.run_one(&sql).await.unwrap().notices;
+        told.iter().any(|notice| matches!(notice.kind(), NoticeKind::SeveralRaiseWatermark { .. }))
+    };
+    for (name, told) in [("one", false), ("two", true)] {
+        let until = format!("WATERMARK >= {}", START + 1_500);
+        let wait = format!("WAIT FOR TABLE {name} UNTIL {until} TIMEOUT INTERVAL '0' SECOND");
+        assert_eq!(several(wait).await, told, "{name}");
+        // other conditions rest on no watermark
+        let wait = format!("WAIT FOR TABLE {name} UNTIL SNAPSHOT >= 2 TIMEOUT INTERVAL '0' SECOND");
+        assert!(!several(wait).await);
+        assert_eq!(several(format!("PIN TABLES {name} ALIGN ON WATERMARK {}", START + 1_500)).await, told, "{name}");
+    }
+    // a checkpoint without data: the one before it, told
+    let before = async |sql: &str| {
+        let told = session.run_one(sql).await.unwrap().notices;
+        told.into_iter().find(|notice| matches!(notice.kind(), NoticeKind::AlignedBefore { .. }))
+    };
+    assert!(before("PIN TABLES one ALIGN ON IDENTIFIER 4 USER 'cdc'").await.is_none());
+    let told = before("PIN TABLES one ALIGN ON IDENTIFIER 5 USER 'cdc'").await.unwrap();
+    let NoticeKind::AlignedBefore { table, user, wanted, found } = told.kind() else { panic!("{told}") };
+    assert_eq!([table, user, wanted, found], ["pay.one", "cdc", "5", "4"]);
+}
+
+#[tokio::test]
 async fn files_of_commits_that_a_tag_proves_to_be_rolled_back_are_told_as_such() {
     let (dir, table) = three_snapshots();
     table.tag("gone", 2).unwrap();
@@ -241,4 +324,88 @@ async fn files_of_commits_that_a_tag_proves_to_be_rolled_back_are_told_as_such()
     // those of 3; the tag holds those of 2
     let expected = ["data,rolled back,1", "manifest list,rolled back,2", "manifest,rolled back,1"];
     assert_eq!(rows(&session, stray).await, expected);
+}
+
+/// Three checkpoints, and a repair that was writing all the while: a minute between commits.
+fn overlapping(dir: &std::path::Path) -> TableBuilder {
+    let spec = TableSpec::new(&[("id", "INT NOT NULL"), ("v", "INT")]).primary_key(&["id"]).option("bucket", "1");
+    let mut table = TableBuilder::create(dir, "pay", "t", &spec).unwrap();
+    for checkpoint in 1..=3 {
+        let given = [json!({"id": checkpoint, "v": checkpoint, "_SEQUENCE_NUMBER": checkpoint})];
+        table.commit().file(FileSpec::rows(&given)).user("cdc").identifier(checkpoint).publish().unwrap();
+    }
+    let given = [json!({"id": 1, "v": 100, "_SEQUENCE_NUMBER": 0})];
+    table.commit().file(FileSpec::rows(&given)).user("repair").identifier(i64::MAX).publish().unwrap();
+    table
+}
+
+#[tokio::test]
+async fn functions_over_the_past_are_asked_as_of_a_state() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut table = overlapping(dir.path());
+    table.tag("eod", 3).unwrap();
+    let session = session_of(&dir).await;
+    let lookup =
+        |at: &str| format!("SELECT status, as_of_snapshot FROM paimon_lookup_commit('t', 'repair', 'batch'{at})");
+    assert_eq!(rows(&session, &lookup("")).await, ["COMMITTED,4"]);
+    for at in [", at => 3", ", at => 'eod'"] {
+        assert_eq!(rows(&session, &lookup(at)).await, ["NOT_COMMITTED,3"], "{at}");
+    }
+    let inverted = |at: &str| format!("SELECT detector FROM paimon_anomalies('t'{at}) WHERE detector = 'D-9'");
+    assert_eq!(rows(&session, &inverted("")).await, ["D-9"]);
+    assert_eq!(rows(&session, &inverted(", from => 1, at => 2")).await, [""; 0]);
+    let history = |at: &str| format!("SELECT snapshot_id FROM paimon_key_history('t', key => 1{at}) ORDER BY 1");
+    assert_eq!(rows(&session, &history("")).await, ["1", "4"]);
+    assert_eq!(rows(&session, &history(", at => 3")).await, ["1"]);
+    let rate = "SELECT sum(commits) FROM paimon_commit_rate('t', at => 2)";
+    assert_eq!(rows(&session, rate).await, ["2"]);
+    table.append(&[json!({"id": 9, "v": 9})]).unwrap();
+    let met = |of: &str| format!("SELECT DISTINCT snapshot_id FROM paimon_conflicts('t'{of}) ORDER BY 1");
+    assert_eq!(rows(&session, &met("")).await, ["4", "5"]);
+    assert_eq!(rows(&session, &met(", at => 4")).await, ["4"]);
+    let first = crate::testing::builder::FIRST_COMMIT_MILLIS;
+    let time = |id: i64| format!("to_timestamp_millis({})", first + (id - 1) * 60_000);
+    assert_eq!(rows(&session, &met(&format!(", since => {}, until => {}", time(4), time(4)))).await, ["4"]);
+    assert_eq!(rows(&session, &met(&format!(", from_time => {}", time(5)))).await, ["5"]);
+    for (sql, code, told) in [
+        ("paimon_commit_keys('t', snapshot => 2, at => 2)", "BadArgument", "snapshot => 102"),
+        ("paimon_compare(left => 't', right => 't', key => 'id', at => 2)", "BadArgument", "left => 'db.t@v3'"),
+        ("paimon_anomalies('t', to => 2, at => 2)", "BadArgument", "given twice"),
+        ("paimon_conflicts('t', since => 5)", "BadTimestamp", ""),
+        ("paimon_lookup_commit('t', 'cdc', 1, at => 99)", "SnapshotNotFound", ""),
+    ] {
+        let error = ask(&session, &format!("SELECT * FROM {sql}")).await.unwrap_err();
+        assert!(error.code() == code && error.message().contains(told), "{sql}: {error:?}");
+    }
+}
+
+#[tokio::test]
+async fn each_item_of_a_conflict_has_its_confidence() {
+    let dir = tempfile::tempdir().unwrap();
+    let table = overlapping(dir.path());
+    let mut aside = TableBuilder::open(dir.path(), "pay", "t").unwrap();
+    let lost = aside.commit().file(FileSpec::rows(&[json!({"id": 9, "v": 9})])).user("lost").prepare().unwrap();
+    let list = table.root().join("manifest").join(&lost.snapshot().delta_manifest_list);
+    let hour = std::time::SystemTime::now() - Duration::from_secs(3_600);
+    std::fs::File::options().write(true).open(list).unwrap().set_modified(hour).unwrap();
+    let session = session_of(&dir).await;
+    let sql = "SELECT first_base_confidence IS NOT NULL, final_base, final_base_confidence, latest, latest_confidence, \
+               sides_confidence, attempts, attempts_confidence, units_confidence, reads_confidence \
+               FROM paimon_conflicts('t', snapshot => 4) WHERE opponent_snapshot_id = 3";
+    let result = session.run_one(sql).await.unwrap();
+    let told: Vec<String> = result.notices.iter().map(ToString::to_string).collect();
+    assert!(
+        told.iter().any(|told| told.contains("rejected for good") && told.contains("1 manifest lists")),
+        "{told:?}"
+    );
+    let found: Vec<String> = all(result).await.0.into_iter().map(|row| row.join(",")).collect();
+    assert_eq!(found, ["true,3,exact,3,inferred,exact,1,inferred,exact,NULL"]);
+    // the repair wrote a key of the first commit, with another value, and one of the second as it is
+    let mut table = table;
+    let given = [json!({"id": 2, "v": 2}), json!({"id": 3, "v": 33}), json!({"id": 4, "v": 4})];
+    table.commit().file(FileSpec::rows(&given)).user("other").publish().unwrap();
+    let keys = "SELECT opponent_snapshot_id, common_keys, differing_keys FROM paimon_conflicts('t', snapshot => 5";
+    let session = session_of(&dir).await;
+    assert_eq!(rows(&session, &format!("{keys})")).await, ["2,NULL,NULL", "3,NULL,NULL", "4,NULL,NULL"]);
+    assert_eq!(rows(&session, &format!("{keys}, deep => true)")).await, ["2,1,0", "3,1,1", "4,0,0"]);
 }

@@ -27,6 +27,8 @@ async fn the_journal_tells_what_each_statement_read() {
     // reads nothing either
     rows(&session, "PIN TABLE t AT (VERSION => 1)").await;
     assert_eq!(code(&session, "WAIT FOR TABLE t UNTIL SNAPSHOT >= 9 TIMEOUT INTERVAL '0' SECOND").await, "GateTimeout");
+    // what it opened at, though it pins nothing
+    rows(&session, "WAIT FOR TABLE t UNTIL SNAPSHOT >= 2 TIMEOUT INTERVAL '0' SECOND").await;
     assert_eq!(code(&session, "SELECT 1 / 0 FROM t").await, "Execution");
     // another session with the same journal sees it too
     let other = recording(&dir, &file).await;
@@ -39,7 +41,8 @@ async fn the_journal_tells_what_each_statement_read() {
             "SELECT,complete,1,pay.t,1,APPEND",
             "SELECT,complete,1,pay.t,3,APPEND",
             "SELECT,complete,3,pay.t,2,APPEND",
-            "WAIT,GateTimeout,0,NULL,NULL,NULL",
+            "WAIT,GateTimeout,0,pay.t,3,APPEND",
+            "WAIT,complete,1,pay.t,2,APPEND",
         ]
     );
     let text = std::fs::read_to_string(&file).unwrap();

@@ -162,7 +162,13 @@ async fn a_later_commit_with_lower_sequences_is_co_writing() {
     assert_eq!(case(&found, 1).commits[1].snapshot, repair);
     assert_eq!(told(&found, 2).1, Some(over));
     assert!(found.anomalies.iter().any(|anomaly| anomaly.detector == "D-9"));
-    assert!(found.conflicts.iter().any(|one| one.verdict == "wrong co-writing") || found.conflicts.is_empty());
+    let wrong: Vec<(i64, i64)> = found
+        .conflicts
+        .iter()
+        .filter(|one| one.verdict == "wrong co-writing")
+        .map(|one| (one.commit.snapshot, one.opponent.snapshot))
+        .collect();
+    assert!(wrong.contains(&(repair, 3)), "{:?}", found.conflicts);
 }
 
 #[tokio::test]

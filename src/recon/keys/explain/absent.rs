@@ -14,8 +14,8 @@ use crate::notice::NoticeKind;
 use crate::recon::history::{FileChange, KeptAs, Standing};
 use crate::recon::lookup::Confidence;
 use crate::scan::PlannedFile;
-use crate::spec::CommitKind;
 use crate::spec::options::BucketFunction;
+use crate::spec::{CommitKind, Snapshot};
 
 impl One<'_> {
     /// Readers get nothing of this branch, and another branch may give them the partition.
@@ -253,13 +253,31 @@ impl One<'_> {
             unread |= lost;
             if let Some((file, sequence)) = first {
                 let unit = self.texts.unit(&file.entry)?;
-                let text = format!("{} is not where it belongs: another {what} has it, {unit}", self.key.text());
+                let mut text = format!("{} is not where it belongs: another {what} has it, {unit}", self.key.text());
+                let commit = match reason {
+                    Reason::OtherPartition => self.brought_elsewhere(&file, sequence).await?,
+                    _ => None,
+                };
+                if let Some(commit) = &commit {
+                    text.push_str(&format!(", brought by {}", self.commit_text(commit)));
+                }
                 let mut found = self.told(reason, Confidence::Exact, text);
+                found.commit = commit;
                 (found.file, found.sequence) = (Some(file.location.to_string()), Some(sequence));
                 return Ok((Some(found), unread));
             }
         }
         Ok((None, unread))
+    }
+
+    /// The commit that brought a row of the key to another partition, where one alone can have.
+    async fn brought_elsewhere(&self, file: &PlannedFile, sequence: i64) -> Result<Option<Arc<Snapshot>>> {
+        let key = self.key.of_any_partition(&self.history.pin.schema);
+        let past = KeyHistory::load(self.history, &key, KeyScope::default(), self.budget, self.zone).await?;
+        let name = &file.entry.file.file_name;
+        let is_it = |version: &&Version| version.sequence == sequence && version.file.ends_with(name.as_str());
+        let origin = past.versions.iter().find(is_it).and_then(|version| version.origin.snapshot);
+        Ok(origin.and_then(|id| past.commit(id)).cloned())
     }
 
     /// The first file that adds the key, with a value in a column where that is asked, and the sequence number there; and
