@@ -56,7 +56,9 @@ pub(crate) async fn judge(
         });
         take
     };
-    let report = plan_of(sides.clone(), statement, state, asked, Some(taken)).await?.run().await?;
+    let comparison = plan_of(sides.clone(), statement, state, asked, Some(taken)).await?;
+    let common = comparison.common();
+    let report = comparison.run().await?;
     let rerun = again(sides, statement, state, asked, &report).await?;
     let sample = std::mem::take(&mut *sample.lock());
     let domain = domain(state, &left, &Patterns::of(sample.all())).await?;
@@ -67,6 +69,7 @@ pub(crate) async fn judge(
         domain,
         rerun,
         keys: asked.key.clone(),
+        common,
         filtered: asked.condition.is_some(),
     };
     let found = verdict::judge(lake.as_ref(), Some(compared), wanted).await?;

@@ -46,7 +46,7 @@ use super::history::History;
 use super::unreferenced::{StrayList, unreferenced};
 use crate::error::{ErrorKind, Result};
 use crate::memory::MemoryBudget;
-use crate::recon::compare::{Class, Example, Report};
+use crate::recon::compare::{Class, Common, Example, Report};
 use crate::recon::keys::Reason;
 use crate::recon::lookup::Confidence;
 use crate::snapshot::{Pin, SessionZone};
@@ -102,6 +102,8 @@ pub struct Compared<'a> {
     pub rerun: Rerun,
     /// Key columns, by their names in the lake.
     pub keys: Vec<String>,
+    /// What its values stand for.
+    pub common: Common,
     /// Whether both sides have a condition.
     pub filtered: bool,
 }
@@ -263,13 +265,12 @@ async fn findings(
     if let Some(why) = &cannot {
         limits.push(Limit { what: "histories of keys".to_string(), why: why.clone() });
     }
-    let columns: Vec<String> = compared.report.columns.iter().map(|column| column.name.clone()).collect();
     let mut drafts: Vec<Draft<'_>> = Vec::new();
     let mut notices: BTreeSet<String> = BTreeSet::new();
     for example in compared.sample.chosen(most) {
         let looked = match lake.filter(|_| cannot.is_none()) {
             None => Ok(None),
-            Some(lake) => keys::look(lake, example, strays, &columns, true).await.map(Some),
+            Some(lake) => keys::look(lake, example, strays, &compared.common, true).await.map(Some),
         };
         let (looked, why) = match looked {
             Ok(looked) => (looked, None),
@@ -323,7 +324,7 @@ fn case(draft: Draft<'_>, facts: &Facts) -> KeyCase {
     let mut parts: Vec<String> = Vec::new();
     parts.extend(Some(sentence).filter(|text| !text.is_empty()));
     parts.extend(decision.more);
-    parts.extend(why.map(|why| format!("its history cannot be read: {why}")));
+    parts.extend(why.map(|why| format!("its history cannot be told: {why}")));
     if parts.is_empty() {
         parts.push(match &decision.pattern {
             Some(pattern) => pattern.text(),
