@@ -71,7 +71,7 @@ impl Common {
 
     /// The first value of a left column as it is compared; None: it has no counterpart there.
     pub fn of_left(&self, column: &str, values: &ArrayRef) -> Option<ScalarValue> {
-        let pair = self.pair(column)?;
+        let pair = self.pair(column).filter(|_| !values.is_empty())?;
         // what cannot be converted was not compared either: there is no finding of it
         let converted = convert(&values.slice(0, 1), pair, false, &self.manner).ok()?;
         let value = ScalarValue::try_from_array(&converted.values, 0).ok()?;

@@ -125,7 +125,7 @@ impl Run<'_> {
 }
 
 /// Rows of one key in the order of their values: those that are compared, then all others.
-fn by_values(mut rows: Vec<At>) -> Result<Vec<At>> {
+fn by_values(rows: Vec<At>) -> Result<Vec<At>> {
     if rows.len() < 2 {
         return Ok(rows);
     }
@@ -134,6 +134,6 @@ fn by_values(mut rows: Vec<At>) -> Result<Vec<At>> {
     let values = RowConverter::new(fields)?.convert_columns(batch.columns())?;
     let mut places: Vec<usize> = (0..rows.len()).collect();
     places.sort_by_key(|place| values.row(*place));
-    let mut slots: Vec<Option<At>> = rows.drain(..).map(Some).collect();
+    let mut slots: Vec<Option<At>> = rows.into_iter().map(Some).collect();
     Ok(places.into_iter().filter_map(|place| slots.get_mut(place)?.take()).collect())
 }
