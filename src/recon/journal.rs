@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -176,24 +176,50 @@ impl Journal {
         if let Some(folder) = self.path.parent() {
             fs::create_dir_all(folder)?;
         }
-        if fs::metadata(&self.path).is_ok_and(|found| found.is_file() && found.len() >= FULL) {
-            // another session may have done so at the same time: then there is nothing to move
-            match fs::rename(&self.path, self.before()) {
-                Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
-                _ => {}
-            }
+        if self.is_full() {
+            self.begin_anew()?;
         }
+        self.open(&self.path)?.write_all(line)
+    }
+
+    fn is_full(&self) -> bool {
+        fs::metadata(&self.path).is_ok_and(|found| found.is_file() && found.len() >= FULL)
+    }
+
+    /// Moves a full journal aside.
+    ///
+    /// Another session may have done so since this one saw it full: moving what is there now would put the few lines of the
+    /// new journal over all of the old one. So it is looked at again under a lock, which ends with its process.
+    fn begin_anew(&self) -> io::Result<()> {
+        let lock = self.open(&self.beside(".lock"))?;
+        match lock.lock() {
+            // a folder that cannot be locked lets the journal grow
+            Err(e) if e.kind() == io::ErrorKind::Unsupported => return Ok(()),
+            locked => locked?,
+        }
+        if self.is_full() {
+            fs::rename(&self.path, self.before())?;
+        }
+        Ok(())
+    }
+
+    /// Opens a file to add to it, readable by its owner alone.
+    fn open(&self, path: &Path) -> io::Result<File> {
         let mut options = OpenOptions::new();
         options.create(true).append(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        options.open(&self.path)?.write_all(line)
+        options.open(path)
     }
 
     /// The journal before this one.
     fn before(&self) -> PathBuf {
+        self.beside(".1")
+    }
+
+    fn beside(&self, ending: &str) -> PathBuf {
         let mut name = self.path.clone().into_os_string();
-        name.push(".1");
+        name.push(ending);
         name.into()
     }
 
@@ -307,6 +333,36 @@ mod tests {
         assert_eq!(fs::read_to_string(&journal.path).unwrap().lines().count(), 2);
         let kept = journal.read().unwrap();
         assert_eq!(kept.readings, [reading(1), reading(2), reading(3)]);
+    }
+
+    #[test]
+    fn sessions_that_see_a_journal_full_at_the_same_time_move_it_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("reads.ndjson");
+        let (one, other) = (Journal::new(&path), Journal::new(&path));
+        one.record(&reading(1)).unwrap();
+        File::options().write(true).open(&path).unwrap().set_len(FULL).unwrap();
+        assert!(one.is_full() && other.is_full());
+        // both have seen it full; the second one gets there when the first has written to the new journal
+        one.record(&reading(2)).unwrap();
+        other.begin_anew().unwrap();
+        other.record(&reading(3)).unwrap();
+        assert_eq!(one.read().unwrap().readings, [reading(1), reading(2), reading(3)]);
+        // and while many write none is lost
+        File::options().write(true).open(&path).unwrap().set_len(FULL - 1_000).unwrap();
+        File::options().append(true).open(&path).unwrap().write_all(b"\n").unwrap();
+        std::thread::scope(|scope| {
+            for writer in 0..8 {
+                let path = &path;
+                scope.spawn(move || {
+                    let journal = Journal::new(path);
+                    (0..50).for_each(|at| journal.record(&reading(100 + writer * 50 + at)).unwrap());
+                });
+            }
+        });
+        let mut kept: Vec<i64> = one.read().unwrap().readings.iter().map(|reading| reading.time_millis).collect();
+        kept.retain(|time| *time >= 100);
+        assert_eq!(kept, (100..500).collect::<Vec<_>>());
     }
 
     #[test]

@@ -8,7 +8,7 @@ use datafusion::common::DFSchema;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::datasource::{provider_as_source, source_as_provider};
 use datafusion::execution::SessionState;
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Volatility};
+use datafusion::logical_expr::{Distinct, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Volatility};
 use datafusion::sql::parser::Statement as DfStatement;
 use datafusion::sql::sqlparser::ast::{
     Expr as SqlExpr, Query, Statement as SqlStatement, TableFactor, visit_expressions, visit_expressions_mut,
@@ -175,15 +175,21 @@ fn side(
     })
 }
 
+/// Aggregates that give the same whatever the order of the rows; sums and averages where they are exact.
+const UNORDERED: &[&str] = &["count", "min", "max", "bool_and", "bool_or", "bit_and", "bit_or", "bit_xor"];
+const UNORDERED_IF_EXACT: &[&str] = &["sum", "avg"];
+
 /// Whether a plan gives the same rows whenever it is run: it reads tables at their pins and nothing else of the session,
-/// and asks for no time and no chance.
+/// asks for no time and no chance, and nothing hangs on the order in which rows come.
 fn reads_pins_alone(plan: &LogicalPlan) -> Result<bool> {
     let mut alone = true;
     plan.apply_with_subqueries(|node| {
         alone &= match node {
             LogicalPlan::TableScan(scan) => source_as_provider(&scan.source)?.is::<LakeTable>(),
             // rows without an order are others each time
-            LogicalPlan::Limit(_) => false,
+            LogicalPlan::Limit(_) | LogicalPlan::Distinct(Distinct::On(_)) => false,
+            // of rows that its order does not tell apart each may come first
+            LogicalPlan::Window(_) => false,
             LogicalPlan::Extension(_) => false,
             _ => true,
         };
@@ -191,6 +197,12 @@ fn reads_pins_alone(plan: &LogicalPlan) -> Result<bool> {
             expr.apply(|part| {
                 alone &= match part {
                     Expr::ScalarFunction(call) => call.func.signature().volatility == Volatility::Immutable,
+                    Expr::AggregateFunction(call) => {
+                        let (name, inputs) = (call.func.name(), node.inputs());
+                        let of_type = || inputs.first().map(|input| part.get_type(input.schema())).transpose();
+                        UNORDERED.contains(&name)
+                            || UNORDERED_IF_EXACT.contains(&name) && of_type()?.is_some_and(|own| !own.is_floating())
+                    }
                     _ => true,
                 };
                 Ok(TreeNodeRecursion::Continue)

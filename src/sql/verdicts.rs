@@ -20,9 +20,9 @@ use super::system_tables::Source;
 use crate::error::{Error, Result};
 use crate::memory::MemoryBudget;
 use crate::query::{LakeTable, LakeView};
-use crate::recon::compare::{Example, Guard, Report, Side, SideRows, Sink};
+use crate::recon::compare::{Guard, Report, Side, SideRows, Sink};
 use crate::recon::history::History;
-use crate::recon::verdict::{self, Compared, Domain, KEYS, Lake, Patterns, Rerun, Sample, Verdict, Wanted};
+use crate::recon::verdict::{self, Compared, Domain, KEYS, Left, Patterns, Rerun, Sample, Verdict, Wanted};
 use crate::snapshot::Pin;
 
 /// Rows of a side up to which a comparison is run again at the same pins.
@@ -39,37 +39,40 @@ pub(crate) async fn judge(
 ) -> Result<(Verdict, Option<Report>)> {
     let wanted = Wanted { keys: asked.verdict.unwrap_or(KEYS), theirs: their_count(statement, state, asked).await? };
     if matches!(asked.right, RightSide::Count) {
-        let left = table_side(statement, &asked.left).await?;
-        let lake = lake_of(statement, &left).await?;
-        return Ok((verdict::judge(lake.as_ref(), None, wanted).await?, None));
+        let side = table_side(statement, &asked.left).await?;
+        let left = left_of(statement, &side).await?;
+        return Ok((verdict::judge(&left, None, wanted).await?, None));
     }
     let sides = sides(statement, state, asked).await?;
-    let [left, _] = &sides;
-    let left = left.clone();
-    let pin = pin_of(&left).cloned();
-    let sample = Arc::new(Mutex::new(Sample::default()));
+    let [side, _] = &sides;
+    let side = side.clone();
+    let partition_keys = pin_of(&side).map(|pin| pin.schema.partition_keys.clone()).unwrap_or_default();
+    let sample = Arc::new(Mutex::new(Sample::new(partition_keys)));
     let taken = {
-        let (sample, mut sink, pin) = (Arc::clone(&sample), sink, pin.clone());
+        let (sample, mut sink) = (Arc::clone(&sample), sink);
         let take: Sink = Box::new(move |example| {
-            sample.lock().take(example, partition(pin.as_deref(), example));
+            sample.lock().take(example);
             sink.as_mut().map_or(Ok(()), |sink| sink(example))
         });
         take
     };
-    let report = plan_of(sides.clone(), statement, state, asked, Some(taken)).await?.run().await?;
+    let comparison = plan_of(sides.clone(), statement, state, asked, Some(taken)).await?;
+    let common = comparison.common();
+    let report = comparison.run().await?;
     let rerun = again(sides, statement, state, asked, &report).await?;
     let sample = std::mem::take(&mut *sample.lock());
-    let domain = domain(state, &left, &Patterns::of(sample.all())).await?;
-    let lake = lake_of(statement, &left).await?;
+    let domain = domain(state, &side, &Patterns::of(sample.all())).await?;
+    let left = left_of(statement, &side).await?;
     let compared = Compared {
         report: &report,
         sample,
         domain,
         rerun,
         keys: asked.key.clone(),
+        common,
         filtered: asked.condition.is_some(),
     };
-    let found = verdict::judge(lake.as_ref(), Some(compared), wanted).await?;
+    let found = verdict::judge(&left, Some(compared), wanted).await?;
     Ok((found, Some(report)))
 }
 
@@ -84,23 +87,16 @@ fn pin_of(side: &Side) -> Option<&Arc<Pin>> {
     }
 }
 
-/// The table of a side with its history, as it is now.
-async fn lake_of(statement: &Arc<Statement>, side: &Side) -> Result<Option<Lake>> {
-    let Some(pin) = pin_of(side) else { return Ok(None) };
+/// What a side is: a table with its history, as it is now, or other rows.
+async fn left_of(statement: &Arc<Statement>, side: &Side) -> Result<Left> {
+    let Some(pin) = pin_of(side) else { return Ok(Left::Other) };
+    if pin.snapshot.is_none() {
+        return Ok(Left::Empty);
+    }
     let source = Source::of_now(statement, &pin.table).await?;
     let history = History::load(source.pin()?, &source.env).await.map_err(|error| source.named(error))?;
     let budget: Arc<dyn MemoryBudget> = source.budget();
-    Ok(Lake::new(history, pin, source.zone, budget))
-}
-
-/// The partition of a finding, as far as its key tells it.
-fn partition(pin: Option<&Pin>, example: &Example) -> String {
-    let Some(pin) = pin else { return String::new() };
-    let value = |name: &String| {
-        let of_key = example.key.iter().find(|(own, _)| own.eq_ignore_ascii_case(name));
-        of_key.map(|(_, value)| format!("{name}={}", value.as_deref().unwrap_or("NULL")))
-    };
-    pin.schema.partition_keys.iter().filter_map(value).collect::<Vec<_>>().join("/")
+    Ok(Left::of_table(history, pin, source.zone, budget))
 }
 
 /// Compares once more, where that reads the same and costs little.
@@ -114,6 +110,9 @@ async fn again(
     let not = |why: &str| Ok(Rerun::NotTried(why.to_string()));
     if sides.iter().any(|side| matches!(side.rows, SideRows::Source(_))) {
         return not("a database cannot be read again as it was");
+    }
+    if let Some(side) = sides.iter().find(|side| !side.state_known) {
+        return not(&format!("{} is not fixed at a state: read again it may have other rows", side.name));
     }
     if asked.progress.is_some() || asked.stop_after.is_some() {
         return not("the comparison went on from another one, or was ended early");

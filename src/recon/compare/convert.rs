@@ -232,11 +232,11 @@ fn narrow_loses(value: f64) -> bool {
     f64::from(narrow(value)) != value
 }
 
-fn one_float(value: f32) -> f32 {
+pub(super) fn one_float(value: f32) -> f32 {
     if value.is_nan() { f32::NAN } else { value + 0.0 }
 }
 
-fn one_double(value: f64) -> f64 {
+pub(super) fn one_double(value: f64) -> f64 {
     if value.is_nan() { f64::NAN } else { value + 0.0 }
 }
 

@@ -267,7 +267,7 @@ fn limit(pair: &Pair, value: &ScalarValue, manner: &Manner) -> Result<ArrayRef> 
 }
 
 /// One value of a type of exact numbers; None where it has too many digits.
-fn units_of(common: &CommonType, units: i256) -> Option<ArrayRef> {
+pub(super) fn units_of(common: &CommonType, units: i256) -> Option<ArrayRef> {
     Some(match common {
         CommonType::Decimal(precision, scale) if *precision > 38 => {
             let array = Decimal256Array::from(vec![units]).with_precision_and_scale(*precision, *scale).ok()?;

@@ -9,6 +9,7 @@
 //! | `cursor` | rows one after another |
 //! | `judge` | what two rows are to each other |
 //! | `tally`, `report` | counts, sums and examples; the verdict |
+//! | `common` | from the text of a finding back to a value of the left side |
 //! | `run`, `pending` | the pass over both sides; keys that are looked for once more |
 //! | `progress` | what is done, in a file |
 //!
@@ -16,6 +17,7 @@
 //! that only one side shows under a condition is looked for on the other side without it, in a second pass, before it is
 //! called missing.
 
+mod common;
 mod convert;
 mod cursor;
 mod files;
@@ -30,6 +32,7 @@ mod run;
 mod side;
 mod tally;
 
+pub use common::{Common, Others};
 pub use convert::{Manner, Rounding};
 #[cfg(test)]
 use files::FileState;

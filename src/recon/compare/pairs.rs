@@ -57,7 +57,7 @@ impl Column {
     }
 
     /// The number in parentheses behind the declared type.
-    fn declared_digits(&self) -> Option<u32> {
+    pub(super) fn declared_digits(&self) -> Option<u32> {
         let (_, rest) = self.declared.as_deref()?.split_once('(')?;
         let (digits, _) = rest.split_once(')')?;
         digits.trim().parse().ok()
@@ -88,7 +88,7 @@ impl Column {
     }
 
     /// Digits of a second that values have.
-    fn precision(&self) -> u32 {
+    pub(super) fn precision(&self) -> u32 {
         let of_unit = match &self.data_type {
             DataType::Timestamp(unit, _) | DataType::Time32(unit) | DataType::Time64(unit) => digits_of(*unit),
             _ => 9,

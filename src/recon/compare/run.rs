@@ -15,6 +15,7 @@ use datafusion::logical_expr::{Expr, lit};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::{StreamExt, TryStreamExt, stream};
 
+use super::common::Common;
 use super::convert::{Manner, shown};
 use super::cursor::{At, Cursor, Loaded};
 use super::judge::{Finding, Judge};
@@ -126,6 +127,11 @@ impl Comparison {
     pub fn works(&self) -> [&Work; 2] {
         let [left, right] = &self.plans;
         [&left.work, &right.work]
+    }
+
+    /// What the values of its findings stand for.
+    pub fn common(&self) -> Common {
+        Common::new(&self.pairs, self.options.manner)
     }
 
     /// Compares.

@@ -4,9 +4,7 @@ mod absent;
 
 use std::sync::Arc;
 
-use datafusion::common::ScalarValue;
-
-use super::{Certainty, Fate, Key, KeyHistory, KeyScope, Seen, Span, Version, Written, is_postpone};
+use super::{Certainty, Expected, Fate, Key, KeyHistory, KeyScope, Seen, Span, Version, Written, is_postpone};
 use crate::error::{Error, Result};
 use crate::memory::MemoryBudget;
 use crate::notice::NoticeKind;
@@ -88,8 +86,8 @@ pub struct Asked {
     pub at: SnapshotId,
     /// Its delta manifest list, which makes it that state and not another of its number.
     pub delta_list: String,
-    /// A column, by its place, and the value it was expected to have.
-    pub expected: Option<(usize, ScalarValue)>,
+    /// The value that a column was expected to have.
+    pub expected: Option<Expected>,
 }
 
 /// The answer.
@@ -209,7 +207,7 @@ impl One<'_> {
         let winner = self.version(number)?;
         let expected = self.asked.expected.as_ref();
         let is_expected = match (expected, self.past.row_of(&span.seen)) {
-            (Some((column, value)), Some(row)) => ScalarValue::try_from_array(row.column(*column), 0)? == *value,
+            (Some(expected), Some(row)) => expected.is_in(row),
             _ => true,
         };
         if !is_expected && let Some(found) = self.elsewhere(winner).await? {
@@ -244,11 +242,8 @@ impl One<'_> {
 
     /// Where the expected value is, when it is not what readers get.
     async fn elsewhere(&self, winner: &Version) -> Result<Option<Explanation>> {
-        let Some((column, value)) = &self.asked.expected else { return Ok(None) };
-        let has = |version: &&Version| {
-            !version.kind.is_retract()
-                && ScalarValue::try_from_array(version.row.column(*column), 0).is_ok_and(|found| found == *value)
-        };
+        let Some(expected) = &self.asked.expected else { return Ok(None) };
+        let has = |version: &&Version| !version.kind.is_retract() && expected.is_in(&version.row);
         let at = self.asked.at;
         let came = |version: &Version| self.origin(version).or_else(|| version.added.clone());
         let all: Vec<&Version> = self.past.versions.iter().filter(has).collect();
@@ -298,7 +293,7 @@ impl One<'_> {
         if let Some(version) = all.first() {
             return Ok(Some(self.later(version)));
         }
-        if let (Some(found), _) = self.rolled_back(Some((*column, value))).await? {
+        if let (Some(found), _) = self.rolled_back(Some(expected)).await? {
             return Ok(Some(found));
         }
         let more = KeyScope { uncommitted: true, ..KeyScope::default() };

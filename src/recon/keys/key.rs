@@ -40,40 +40,47 @@ impl Key {
             [one] => one.try_as_str().flatten().and_then(named_values),
             _ => None,
         };
-        let pairs: Vec<(&str, ScalarValue)> = match named
-            .filter(|pairs| !is_lone_text(schema) || pairs.iter().any(|(name, _)| is_key(schema, name)))
-        {
-            Some(pairs) => {
-                let mut found: Vec<(&str, ScalarValue)> = Vec::new();
-                for (name, value) in pairs {
-                    let column = all.iter().copied().find(|known| *known == name);
-                    let column = column.or_else(|| all.iter().copied().find(|known| known.eq_ignore_ascii_case(&name)));
-                    let column = column.ok_or_else(|| wrong(schema, &name))?;
-                    if found.iter().any(|(known, _)| *known == column) {
-                        return Err(bad(pin, format!("column {column} is given twice")));
-                    }
-                    found.push((column, ScalarValue::Utf8(Some(value))));
+        let pairs: Vec<(String, ScalarValue)> =
+            match named.filter(|pairs| !is_lone_text(schema) || pairs.iter().any(|(name, _)| is_key(schema, name))) {
+                Some(pairs) => {
+                    return Self::of_columns(
+                        pin,
+                        pairs.into_iter().map(|(name, value)| (name, ScalarValue::Utf8(Some(value)))).collect(),
+                    );
                 }
-                if let Some(missing) = trimmed.iter().find(|name| !found.iter().any(|(known, _)| known == *name)) {
-                    return Err(bad(pin, format!("column {missing} of the key is missing")));
+                None if given.len() == all.len() => owned(&all, given),
+                None if given.len() == trimmed.len() => owned(&trimmed, given),
+                None => {
+                    let given = given.len();
+                    return Err(bad(pin, format!("the key has {} columns, {given} values were given", all.len())));
                 }
-                found
+            };
+        Self::of_columns(pin, pairs)
+    }
+
+    /// A key from values by column, those of partition columns as far as they are known.
+    ///
+    /// # Errors
+    /// As [`Self::try_new`].
+    pub fn of_columns(pin: &Pin, given: Vec<(String, ScalarValue)>) -> Result<Self> {
+        let schema = &pin.schema;
+        let mut values: Vec<(usize, String, ScalarValue)> = Vec::new();
+        for (name, value) in given {
+            let all = || schema.primary_keys.iter();
+            let column = all().find(|known| **known == name);
+            let column = column.or_else(|| all().find(|known| known.eq_ignore_ascii_case(&name)));
+            let column = column.ok_or_else(|| wrong(schema, &name))?;
+            if values.iter().any(|(_, known, _)| known == column) {
+                return Err(bad(pin, format!("column {column} is given twice")));
             }
-            None if given.len() == all.len() => all.iter().copied().zip(given.iter().cloned()).collect(),
-            None if given.len() == trimmed.len() => trimmed.iter().copied().zip(given.iter().cloned()).collect(),
-            None => {
-                let given = given.len();
-                return Err(bad(pin, format!("the key has {} columns, {given} values were given", all.len())));
-            }
-        };
-        let values = pairs
-            .into_iter()
-            .map(|(name, value)| {
-                let index = schema.field_index(name).ok_or_else(|| wrong(schema, name))?;
-                let field = schema.fields.get(index).ok_or_else(|| wrong(schema, name))?;
-                Ok((index, name.to_string(), typed(pin, field, &value)?))
-            })
-            .collect::<Result<Vec<_>>>()?;
+            let index = schema.field_index(column).ok_or_else(|| wrong(schema, column))?;
+            let field = schema.fields.get(index).ok_or_else(|| wrong(schema, column))?;
+            values.push((index, column.clone(), typed(pin, field, &value)?));
+        }
+        let given = |name: &String| values.iter().any(|(_, known, _)| known == name);
+        if let Some(missing) = schema.primary_keys.iter().find(|name| !is_partition(schema, name) && !given(name)) {
+            return Err(bad(pin, format!("column {missing} of the key is missing")));
+        }
         Ok(Self { values })
     }
 
@@ -125,6 +132,10 @@ impl Key {
         let parts: Vec<String> = self.values.iter().map(|(_, name, value)| format!("{name}={value}")).collect();
         parts.join(", ")
     }
+}
+
+fn owned(names: &[&str], values: &[ScalarValue]) -> Vec<(String, ScalarValue)> {
+    names.iter().map(|name| (*name).to_string()).zip(values.iter().cloned()).collect()
 }
 
 /// `a=1, b='x, y'` as pairs.

@@ -15,8 +15,10 @@
 //! | `origin` | which commit a version comes from |
 //! | `timeline` | what readers saw, state by state |
 //! | `unreferenced` | files that no commit names |
+//! | `expected` | a value that was expected |
 //! | `explain` | why a key is there, is not, or is another |
 
+mod expected;
 mod explain;
 mod key;
 mod life;
@@ -30,6 +32,7 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 
+pub use expected::Expected;
 pub use explain::{Asked, Reason, explain, explain_past};
 pub use key::Key;
 pub use origin::Certainty;
@@ -321,9 +324,9 @@ impl KeyHistory {
         id.0 == 1 || id.0.checked_sub(1).is_some_and(|before| self.states.contains(&SnapshotId(before)))
     }
 
-    /// The commits in force, ascending.
-    pub fn line(&self) -> &[Arc<Snapshot>] {
-        &self.line
+    /// Those whose state can be read, ascending: without commits of which the changes alone are kept.
+    pub fn states(&self) -> &[SnapshotId] {
+        &self.states
     }
 
     /// What readers of a state got.

@@ -47,7 +47,7 @@ async fn why_at(
     let history = history(warehouse).await;
     let key = Key::try_new(&history.pin, key).unwrap();
     let column = history.pin.schema.field_index("v").unwrap();
-    let expected = expected.map(|value| (column, ScalarValue::Int32(Some(value))));
+    let expected = expected.map(|value| Expected::value(column, ScalarValue::Int32(Some(value))));
     let commit = history.commits.iter().find(|commit| commit.id().0 == at).unwrap();
     let delta_list = commit.snapshot.delta_manifest_list.clone();
     let asked = Asked { at: SnapshotId(at), delta_list, expected };

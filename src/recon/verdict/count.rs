@@ -73,7 +73,8 @@ fn candidates(counts: &Counts, states: &[FinalRows], compared: Option<Compared>)
 
 /// Tests a count.
 ///
-/// Equal to our own it means nothing; else the first rule of counting that gives it is the answer, then the first other
+/// Equal to our own it means nothing. Equal to the rows that the source itself has it tells of rows, not of a rule: the
+/// findings of the comparison say which. Else the first rule of counting that gives it is the answer, then the first other
 /// state. That several do is told: they are the same number here.
 pub fn test(theirs: u64, counts: &Counts, states: &[FinalRows], compared: Option<Compared>) -> CountTest {
     let mut all = candidates(counts, states, compared);
@@ -85,15 +86,15 @@ pub fn test(theirs: u64, counts: &Counts, states: &[FinalRows], compared: Option
     let (layer, confidence, text) = if theirs == ours {
         (None, Confidence::Exact, format!("{theirs} is the number of final rows here, too"))
     } else {
+        let is_sources = compared.is_some_and(|compared| compared.source == theirs);
+        let also = |first: Option<&CountCandidate>| {
+            let others = equal.iter().filter(|one| first.map_or(one.layer.is_some(), |first| one.name != first.name));
+            let others: Vec<&str> = others.map(|one| one.name.as_str()).collect();
+            if others.is_empty() { String::new() } else { format!("; the same number here: {}", others.join(", ")) }
+        };
         match equal.iter().find(|one| one.layer.is_some()) {
-            Some(first) => {
-                let others: Vec<String> =
-                    equal.iter().filter(|one| one.name != first.name).map(|one| one.name.clone()).collect();
-                let also = if others.is_empty() {
-                    String::new()
-                } else {
-                    format!("; the same number here: {}", others.join(", "))
-                };
+            Some(first) if !is_sources => {
+                let also = also(Some(*first));
                 let several = equal.iter().any(|one| one.layer.is_some() && one.layer != first.layer);
                 let confidence = if several { Confidence::Heuristic } else { Confidence::Inferred };
                 (first.layer, confidence, format!("{}; final rows here are {ours}{also}", told(first)))
@@ -108,9 +109,10 @@ pub fn test(theirs: u64, counts: &Counts, states: &[FinalRows], compared: Option
                 );
                 (None, Confidence::Exact, text)
             }
-            None => {
+            _ => {
                 let text = format!(
-                    "{theirs} is what the source has; final rows here are {ours}: the difference is one of rows, not of counting"
+                    "{theirs} is what the source has; final rows here are {ours}: the difference is one of rows, not of counting{}",
+                    also(None)
                 );
                 (None, Confidence::Exact, text)
             }
@@ -142,12 +144,30 @@ mod tests {
     fn a_count_of_another_moment_is_visibility() {
         let states = [FinalRows { name: "snapshot 7".into(), rows: 480 }];
         let read = |source| Some(Compared { lake: 501, source, filtered: false });
-        let found = test(480, &counts(), &states, read(480));
+        let found = test(480, &counts(), &states, read(501));
         assert_eq!((found.layer, found.confidence), (Some(Layer::Visibility), Confidence::Inferred));
         // the same number by another rule as well: neither is proven
         let states = [FinalRows { name: "snapshot 7".into(), rows: 503 }];
         let found = test(503, &counts(), &states, None);
         assert_eq!((found.layer, found.confidence), (Some(Layer::CountingRule), Confidence::Heuristic));
+    }
+
+    #[test]
+    fn the_sources_own_rows_are_no_rule_of_counting_however_many_rules_give_their_number() {
+        // 503 rows of the source, two of them missing in the lake, and by chance as many raw rows
+        let states = [FinalRows { name: "snapshot 7".into(), rows: 503 }];
+        let read = Some(Compared { lake: 501, source: 503, filtered: false });
+        let found = test(503, &counts(), &states, read);
+        assert_eq!(found.layer, None, "{}", found.text);
+        assert!(
+            found.text.contains("one of rows, not of counting; the same number here: raw rows R"),
+            "{}",
+            found.text
+        );
+        assert!(found.text.ends_with("final rows at snapshot 7"), "{}", found.text);
+        // a count that is not that of its rows is one
+        let read = Some(Compared { lake: 501, source: 501, filtered: false });
+        assert_eq!(test(503, &counts(), &[], read).layer, Some(Layer::CountingRule));
     }
 
     #[test]

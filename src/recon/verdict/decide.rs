@@ -17,6 +17,7 @@
 //! ```
 
 use super::model::{CommitRef, Layer, Pattern};
+use super::sample::Lone;
 use crate::recon::compare::Class;
 use crate::recon::keys::Reason;
 use crate::recon::lookup::Confidence;
@@ -81,6 +82,29 @@ impl Facts {
         let confidence = self.confidence.unwrap_or(Confidence::Exact).max(most);
         let commits = self.commit.iter().cloned().collect();
         Decision { layer: layer.into(), confidence, pattern: None, more: None, commits }
+    }
+
+    /// Takes in whether the lake alone, and whether the source alone, has a row of the key in another partition.
+    pub fn place(&mut self, [extra, missing]: [Lone; 2]) {
+        match (self.reason, self.class) {
+            // the same key elsewhere is another row, unless the source lacks that one
+            (Some(Reason::OtherPartition), Some(Class::MissingInLake)) => match extra {
+                Lone::Yes => {}
+                Lone::No => {
+                    self.reason = Some(Reason::NeverSeen);
+                    self.confidence = Some(Confidence::Inferred);
+                    self.commit = None;
+                }
+                Lone::Unknown => self.confidence = Some(Confidence::Heuristic),
+            },
+            // a row that the source lacks here and the lake lacks there is one row in the wrong place
+            (Some(Reason::ValueFrom), Some(Class::ExtraInLake)) if self.partition_in_key => match missing {
+                Lone::Yes => self.reason = Some(Reason::OtherPartition),
+                Lone::No => {}
+                Lone::Unknown => self.confidence = Some(Confidence::Heuristic),
+            },
+            _ => {}
+        }
     }
 
     /// Decides.

@@ -12,10 +12,12 @@ use super::patterns::difference;
 use super::{Lake, VERSIONS};
 use crate::error::{Error, ErrorKind, Result};
 use crate::notice::NoticeKind;
-use crate::recon::compare::{Class, Example};
-use crate::recon::keys::{Asked, Key, KeyHistory, KeyScope, Reason, Seen, Span, Version, Written, explain_past};
+use crate::recon::compare::{Cell, Class, Common, Example, Others};
+use crate::recon::keys::{
+    Asked, Expected, Key, KeyHistory, KeyScope, Reason, Seen, Span, Version, Written, explain_past,
+};
+use crate::recon::lookup::Confidence;
 use crate::recon::unreferenced::StrayList;
-use crate::spec::arrow_types::arrow_type;
 use crate::spec::{Snapshot, SnapshotId};
 
 /// States after or before the pin that are looked at of one key.
@@ -56,74 +58,150 @@ pub fn cannot(lake: &Lake, keys: &[String]) -> Option<String> {
     None
 }
 
-/// The columns that the source's row has, by their places, with their values in the table's types; None where one of the
-/// values is none of its column's.
-fn wanted(lake: &Lake, example: &Example) -> Option<Vec<(usize, ScalarValue)>> {
-    let schema = &lake.history.pin.schema;
-    let mut wanted = Vec::new();
-    for cell in &example.cells {
-        let index = schema.fields.iter().position(|field| field.name.eq_ignore_ascii_case(&cell.column))?;
-        let data_type = arrow_type(schema.fields.get(index)?.data_type());
-        let value = match &cell.right {
-            None => ScalarValue::try_from(&data_type).ok()?,
-            Some(text) => ScalarValue::Utf8(Some(text.clone())).cast_to(&data_type).ok()?,
-        };
-        wanted.push((index, value));
+/// A value of the source's row, in the form in which it was compared.
+#[derive(Debug, Clone)]
+struct Wanted {
+    /// The place of its column in the table.
+    index: usize,
+    column: String,
+    value: ScalarValue,
+}
+
+impl Wanted {
+    fn is_in(&self, row: &RecordBatch, common: &Common) -> bool {
+        let own = row.columns().get(self.index).and_then(|own| common.of_left(&self.column, own));
+        own.as_ref() == Some(&self.value)
     }
-    Some(wanted)
+
+    fn expected(&self, common: &Common) -> Expected {
+        let (own, common) = (self.clone(), common.clone());
+        Expected::of(self.index, move |column| common.of_left(&own.column, column).as_ref() == Some(&own.value))
+    }
 }
 
-fn has(row: &RecordBatch, wanted: &[(usize, ScalarValue)]) -> bool {
-    wanted.iter().all(|(index, value)| {
-        let found = row.columns().get(*index).map(|column| ScalarValue::try_from_array(column, 0));
-        matches!(found, Some(Ok(found)) if found == *value)
-    })
+fn place(lake: &Lake, column: &str) -> Option<usize> {
+    lake.history.pin.schema.fields.iter().position(|field| field.name.eq_ignore_ascii_case(column))
 }
 
-/// The column by whose value the source's row is looked for, and what it is there.
+/// The values of one side that a finding shows; None where one of them is no value to compare.
+fn values(lake: &Lake, example: &Example, common: &Common, right: bool) -> Option<Vec<Wanted>> {
+    let one = |cell: &Cell| {
+        let text = if right { &cell.right } else { &cell.left };
+        let value = common.compared(&cell.column, text.as_deref())?;
+        Some(Wanted { index: place(lake, &cell.column)?, column: cell.column.clone(), value })
+    };
+    example.cells.iter().map(one).collect()
+}
+
+fn has(row: &RecordBatch, wanted: &[Wanted], common: &Common) -> bool {
+    wanted.iter().all(|one| one.is_in(row, common))
+}
+
+/// The key of the table that a finding is of.
+struct Keys {
+    /// Those that it may be, the likeliest first.
+    likely: Vec<Key>,
+    /// Which others it may be.
+    others: Others,
+}
+
+fn keys_of(lake: &Lake, example: &Example, common: &Common) -> Result<Keys> {
+    let (mut values, mut padded, mut others) = (Vec::new(), Vec::new(), Others::None);
+    for (name, text) in &example.key {
+        let text = text.as_deref().ok_or_else(|| Error::invalid("a key column is NULL").with_code("BadArgument"))?;
+        let compared = common.compared(name, Some(text));
+        let own = compared.and_then(|value| common.own(name, &value));
+        let own = own.ok_or_else(|| {
+            let text = format!("{text} is no value that column {name} of the table can hold");
+            Error::invalid(text).with_code("BadArgument")
+        })?;
+        others = others.max(own.others);
+        padded.push((name.clone(), own.padded.clone().unwrap_or_else(|| own.value.clone())));
+        values.push((name.clone(), own.value));
+    }
+    let is_padded = padded != values;
+    let mut likely = vec![Key::of_columns(&lake.history.pin, values)?];
+    if is_padded {
+        likely.push(Key::of_columns(&lake.history.pin, padded)?);
+    }
+    Ok(Keys { likely, others })
+}
+
+/// The first of some keys that a file has, else the first, with its past.
+async fn past_of(lake: &Lake, keys: Vec<Key>) -> Result<(Key, KeyHistory)> {
+    let mut first = None;
+    for key in keys {
+        let past = KeyHistory::load(&lake.history, &key, KeyScope::default(), &lake.budget, &lake.zone).await?;
+        if !past.versions.is_empty() {
+            return Ok((key, past));
+        }
+        first.get_or_insert((key, past));
+    }
+    first.ok_or_else(|| Error::internal("a finding of no key"))
+}
+
+/// The value by which the source's row is looked for.
 ///
 /// A version that is that row is found by any of the values that differ. Where none is, a value that no version has tells:
 /// one that an older version happens to have says nothing about the row.
-fn telling(one: &One<'_>) -> Option<(usize, ScalarValue)> {
+fn telling(one: &One<'_>) -> Option<Expected> {
     let cells = one.cells.as_ref()?;
     if one.past.versions.iter().any(|version| one.is_sources(version)) {
-        return cells.first().cloned();
+        return cells.first().map(|cell| cell.expected(one.common));
     }
-    let known = |cell: &&(usize, ScalarValue)| {
-        let rows = one.past.versions.iter().filter(|version| !version.kind.is_retract());
-        rows.clone().any(|version| has(&version.row, std::slice::from_ref(*cell)))
+    let known = |cell: &&Wanted| {
+        let mut rows = one.past.versions.iter().filter(|version| !version.kind.is_retract());
+        rows.any(|version| cell.is_in(&version.row, one.common))
     };
-    cells.iter().find(|cell| !known(cell)).cloned()
+    cells.iter().find(|cell| !known(cell)).map(|cell| cell.expected(one.common))
 }
 
-/// Looks a finding up; `compared`: the columns that were compared.
+/// Looks a finding up.
 ///
 /// # Errors
-/// Storage that does not answer, memory refused; a key that is none of the table's types.
+/// Storage that does not answer, memory refused; a key that is none of the table's types, or of which it cannot be said
+/// which one of the table it is.
 pub async fn look(
     lake: &Lake,
     example: &Example,
     strays: &[StrayList],
-    compared: &[String],
+    common: &Common,
     versions: bool,
 ) -> Result<Looked> {
-    let mut parts = Vec::new();
-    for (name, value) in &example.key {
-        let value = value.as_deref().ok_or_else(|| Error::invalid("a key column is NULL").with_code("BadArgument"))?;
-        parts.push(format!("{name}='{}'", value.replace('\'', "''")));
-    }
-    let key = Key::try_new(&lake.history.pin, &[ScalarValue::Utf8(Some(parts.join(", ")))])?;
-    let past = KeyHistory::load(&lake.history, &key, KeyScope::default(), &lake.budget, &lake.zone).await?;
+    let Keys { likely, others } = keys_of(lake, example, common)?;
+    let (key, past) = past_of(lake, likely).await?;
     let single = matches!(example.class, Class::MissingInLake | Class::ExtraInLake);
     let both = matches!(example.class, Class::Different | Class::FilterMismatch);
-    let cells = if both || example.class == Class::MissingInLake { wanted(lake, example) } else { None };
-    let mut one = One { lake, past: &past, example, expected: cells.clone(), cells };
+    let is_missing = example.class == Class::MissingInLake;
+    let cells = if both || is_missing { values(lake, example, common, true) } else { None };
+    let mut one = One { lake, past: &past, example, common, expected: cells.clone(), cells };
     if both {
-        one.complete(compared)?;
+        one.complete();
     }
     let named = telling(&one).filter(|_| both);
     let asked = Asked { at: lake.at.id, delta_list: lake.at.delta_manifest_list.clone(), expected: named };
-    let why = explain_past(&lake.history, &key, &past, &asked, &lake.budget, &lake.zone).await?;
+    let mut why = explain_past(&lake.history, &key, &past, &asked, &lake.budget, &lake.zone).await?;
+    let is_in_lake = both || matches!(example.class, Class::ExtraInLake | Class::DupLake);
+    let is_other = match (why.reason, others) {
+        (Reason::NeverSeen, _) if is_in_lake => true,
+        (Reason::NeverSeen, Others::Digits) => true,
+        (_, Others::None) => false,
+        _ => is_in_lake && !one.shows_left(),
+    };
+    if is_other {
+        return Err(Error::invalid(match others {
+            Others::None => "no file that is kept holds its key, and the comparison shows it in the lake",
+            _ => {
+                "its key was compared with less than the columns of the table hold, so several keys of the table stand for \
+                 it, and which of them it is cannot be told"
+            }
+        })
+        .with_code("BadArgument"));
+    }
+    if why.reason == Reason::NeverSeen && others == Others::Blanks {
+        // neither as it is nor with all its blanks: so writers have it
+        why.confidence = why.confidence.max(Confidence::Inferred);
+    }
     let commit = why.commit.as_deref();
     let winner = one.winner();
     let mut facts = Facts {
@@ -166,36 +244,42 @@ struct One<'a> {
     lake: &'a Lake,
     past: &'a KeyHistory,
     example: &'a Example,
+    common: &'a Common,
     /// What differs, with the source's values; of rows that only the source has all of them.
-    cells: Option<Vec<(usize, ScalarValue)>>,
+    cells: Option<Vec<Wanted>>,
     /// The source's row, as far as it was compared.
-    expected: Option<Vec<(usize, ScalarValue)>>,
+    expected: Option<Vec<Wanted>>,
 }
 
 impl One<'_> {
     /// Adds what both sides have: the source's row is the lake's but for what differs.
-    fn complete(&mut self, compared: &[String]) -> Result<()> {
-        let schema = &self.lake.history.pin.schema;
+    fn complete(&mut self) {
         let seen = self.past.seen_at(self.at()).find(|span| span.seen.is_row());
         let (Some(expected), Some(row)) = (&mut self.expected, seen.and_then(|span| self.past.row_of(&span.seen)))
         else {
-            return Ok(());
+            return;
         };
-        for name in compared {
-            let index = schema.fields.iter().position(|field| field.name.eq_ignore_ascii_case(name));
-            let Some((index, column)) = index.and_then(|index| Some((index, row.columns().get(index)?))) else {
+        for name in self.common.columns() {
+            let Some(index) = place(self.lake, name).filter(|index| !expected.iter().any(|own| own.index == *index))
+            else {
                 continue;
             };
-            if !expected.iter().any(|(own, _)| *own == index) {
-                expected.push((index, ScalarValue::try_from_array(column, 0)?));
-            }
+            let value = row.columns().get(index).and_then(|column| self.common.of_left(name, column));
+            expected.extend(value.map(|value| Wanted { index, column: name.to_string(), value }));
         }
-        Ok(())
+    }
+
+    /// Whether readers got of the key at the pin what the comparison shows of the lake.
+    fn shows_left(&self) -> bool {
+        let Some(left) = values(self.lake, self.example, self.common, false) else { return false };
+        let mut rows = self.past.seen_at(self.at()).filter_map(|span| self.past.row_of(&span.seen));
+        rows.any(|row| has(row, &left, self.common))
     }
 
     /// Whether a version is the source's row.
     fn is_sources(&self, version: &Version) -> bool {
-        !version.kind.is_retract() && self.expected.as_ref().is_some_and(|expected| has(&version.row, expected))
+        !version.kind.is_retract()
+            && self.expected.as_ref().is_some_and(|expected| has(&version.row, expected, self.common))
     }
 
     fn at(&self) -> SnapshotId {
@@ -244,7 +328,7 @@ impl One<'_> {
         }
         match (first, second, &self.expected) {
             (Some(Span { seen, .. }), None, Some(expected)) => {
-                self.past.row_of(seen).is_some_and(|row| has(row, expected))
+                self.past.row_of(seen).is_some_and(|row| has(row, expected, self.common))
             }
             _ => false,
         }
@@ -257,11 +341,12 @@ impl One<'_> {
     /// The state next to the pin in which it is as the source has it.
     fn clean(&self, later: bool) -> Option<i64> {
         let at = self.at();
-        let line = self.past.line().iter().map(|snapshot| snapshot.id);
+        // a commit that is kept for its changes alone has no state to look at
+        let states = self.past.states().iter().copied();
         let found = if later {
-            line.filter(|id| *id > at).take(STATES).find(|id| self.is_clean(*id))
+            states.filter(|id| *id > at).take(STATES).find(|id| self.is_clean(*id))
         } else {
-            line.rev().filter(|id| *id < at).take(STATES).find(|id| self.is_clean(*id))
+            states.rev().filter(|id| *id < at).take(STATES).find(|id| self.is_clean(*id))
         };
         found.map(|id| id.0)
     }

@@ -11,7 +11,7 @@
 //! | `count` | a count of the other side |
 //! | `state` | the table beside its keys |
 //! | `causes` | findings with one cause put together |
-//! | `text`, `rows`, `page` | the answer for people, for SQL, as a page |
+//! | `text`, `rows`, `page`, `words` | the answer for people, for SQL, as a page; its names |
 //!
 //! Nothing here decides by a majority: every finding that is looked at has its own answer, and causes are groups of them.
 //! What was not looked at is counted as that.
@@ -28,6 +28,7 @@ mod rows;
 mod sample;
 mod state;
 mod text;
+mod words;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -38,7 +39,7 @@ pub use model::{
     Verdict, VersionLine,
 };
 pub use patterns::{Domain, Patterns};
-pub use sample::Sample;
+pub use sample::{Lone, Sample};
 
 use self::decide::Facts;
 use self::keys::Looked;
@@ -46,7 +47,7 @@ use super::history::History;
 use super::unreferenced::{StrayList, unreferenced};
 use crate::error::{ErrorKind, Result};
 use crate::memory::MemoryBudget;
-use crate::recon::compare::{Class, Example, Report};
+use crate::recon::compare::{self, Class, Common, Example, Report};
 use crate::recon::keys::Reason;
 use crate::recon::lookup::Confidence;
 use crate::snapshot::{Pin, SessionZone};
@@ -82,13 +83,30 @@ pub struct Lake {
     main_user: Option<String>,
 }
 
-impl Lake {
-    /// A table with its past; None where it has no snapshot. `pin`: the state that was compared.
-    pub fn new(history: History, pin: &Arc<Pin>, zone: SessionZone, budget: Arc<dyn MemoryBudget>) -> Option<Self> {
-        let at = Arc::clone(pin.snapshot.as_ref()?);
-        let mut lake = Self { history, pin: Arc::clone(pin), at, zone, budget, main_user: None };
+/// What stands on the left of a verdict.
+pub enum Left {
+    /// A table at a snapshot.
+    Lake(Box<Lake>),
+    /// A table without a snapshot: it has no row and no past.
+    Empty,
+    /// Rows that are not those of one table.
+    Other,
+}
+
+impl Left {
+    /// A table with its past. `pin`: the state that was compared.
+    pub fn of_table(history: History, pin: &Arc<Pin>, zone: SessionZone, budget: Arc<dyn MemoryBudget>) -> Self {
+        let Some(at) = pin.snapshot.clone() else { return Self::Empty };
+        let mut lake = Lake { history, pin: Arc::clone(pin), at, zone, budget, main_user: None };
         lake.main_user = lake.find_main_user();
-        Some(lake)
+        Self::Lake(Box::new(lake))
+    }
+
+    fn lake(&self) -> Option<&Lake> {
+        match self {
+            Self::Lake(lake) => Some(lake),
+            Self::Empty | Self::Other => None,
+        }
     }
 }
 
@@ -104,6 +122,8 @@ pub struct Compared<'a> {
     pub rerun: Rerun,
     /// Key columns, by their names in the lake.
     pub keys: Vec<String>,
+    /// What its values stand for.
+    pub common: Common,
     /// Whether both sides have a condition.
     pub filtered: bool,
 }
@@ -124,11 +144,13 @@ pub struct Wanted {
 ///
 /// # Errors
 /// Storage that does not answer, memory refused. What is lost or damaged is told in the verdict.
-pub async fn judge(lake: Option<&Lake>, compared: Option<Compared<'_>>, wanted: Wanted) -> Result<Verdict> {
+pub async fn judge(left: &Left, compared: Option<Compared<'_>>, wanted: Wanted) -> Result<Verdict> {
+    let lake = left.lake();
     let mut limits: Vec<Limit> = Vec::new();
     let mut anomalies = Vec::new();
     let mut strays: Vec<StrayList> = Vec::new();
-    let (mut counts, mut series) = (None, Vec::new());
+    let mut series = Vec::new();
+    let counts;
     if let Some(lake) = lake {
         limits.extend(lake.lost_lists().await);
         let (found, unchecked) = of_the_table(lake.anomalies().await, "anomalies", &mut limits)?.unwrap_or_default();
@@ -143,9 +165,16 @@ pub async fn judge(lake: Option<&Lake>, compared: Option<Compared<'_>>, wanted: 
             limits.push(Limit { what: "what was before".to_string(), why: lake.history.reach(&lake.zone) });
         }
     } else {
+        let is_empty = matches!(left, Left::Empty);
+        // no snapshot is no row, which is known
+        counts = is_empty.then(Counts::default);
         limits.push(Limit {
             what: "commits and histories of keys".to_string(),
-            why: "the left side is no table at a snapshot".to_string(),
+            why: match is_empty {
+                true => "the table on the left had no snapshot when it was read",
+                false => "the left side is no table at a snapshot",
+            }
+            .to_string(),
         });
     }
     let mut cases = Vec::new();
@@ -155,6 +184,10 @@ pub async fn judge(lake: Option<&Lake>, compared: Option<Compared<'_>>, wanted: 
         cases = findings(lake, compared, &strays, wanted.keys, &mut limits).await?;
         left_out = compared.report.differences().saturating_sub(cases.len() as u64);
         partitions = by_partition(&compared.sample);
+        if compared.report.stopped {
+            let why = "the comparison was ended early, as STOP AFTER asks".to_string();
+            limits.push(Limit { what: "findings behind those that are counted".to_string(), why });
+        }
     }
     let mut causes = causes::causes(&cases, &anomalies);
     keep_some_histories(&mut cases);
@@ -163,8 +196,8 @@ pub async fn judge(lake: Option<&Lake>, compared: Option<Compared<'_>>, wanted: 
     if let Some(cause) = engine {
         causes.insert(0, cause);
     }
-    let count_test = match (wanted.theirs, &counts, lake) {
-        (Some(theirs), Some(counts), Some(lake)) => {
+    let count_test = match (wanted.theirs, &counts) {
+        (Some(theirs), Some(counts)) => {
             let read = compared.as_ref().map(|compared| count::Compared {
                 lake: compared.report.left.rows,
                 source: compared.report.right.rows,
@@ -174,9 +207,10 @@ pub async fn judge(lake: Option<&Lake>, compared: Option<Compared<'_>>, wanted: 
                 let why = "it is not applied to raw, hidden, superseded and deleted rows: those are of the whole table";
                 limits.push(Limit { what: "the condition".to_string(), why: why.to_string() });
             }
-            Some(count::test(theirs, counts, &lake.other_states(&series), read))
+            let states = lake.map(|lake| lake.other_states(&series)).unwrap_or_default();
+            Some(count::test(theirs, counts, &states, read))
         }
-        (Some(_), ..) => {
+        (Some(_), None) => {
             limits.push(Limit {
                 what: "the count of the other side".to_string(),
                 why: "the rows of the left side cannot be counted by their kinds".to_string(),
@@ -206,7 +240,8 @@ pub async fn judge(lake: Option<&Lake>, compared: Option<Compared<'_>>, wanted: 
         let why = "they read the rows of all snapshots: SELECT * FROM paimon_anomalies('…', deep => true)".to_string();
         limits.push(Limit { what: "detectors D-13 and D-16".to_string(), why });
     }
-    let summary = summary(compared.as_ref(), count_test.as_ref(), &causes, &cases, lake, sound);
+    let asked_count = wanted.theirs.map(|_| CountOutcome::of(count_test.as_ref()));
+    let summary = summary(compared.as_ref(), asked_count, &causes, &cases, lake, sound);
     let report = compared.as_ref().map(|compared| compared.report);
     Ok(Verdict {
         format: FORMAT,
@@ -222,6 +257,7 @@ pub async fn judge(lake: Option<&Lake>, compared: Option<Compared<'_>>, wanted: 
         counts,
         money: report.map(money).unwrap_or_default(),
         classes: report.map(classes).unwrap_or_default(),
+        notes: report.map(|report| report.notes.clone()).unwrap_or_default(),
         causes,
         count_test,
         keys: cases,
@@ -269,13 +305,12 @@ async fn findings(
     if let Some(why) = &cannot {
         limits.push(Limit { what: "histories of keys".to_string(), why: why.clone() });
     }
-    let columns: Vec<String> = compared.report.columns.iter().map(|column| column.name.clone()).collect();
     let mut drafts: Vec<Draft<'_>> = Vec::new();
     let mut notices: BTreeSet<String> = BTreeSet::new();
     for example in compared.sample.chosen(most) {
         let looked = match lake.filter(|_| cannot.is_none()) {
             None => Ok(None),
-            Some(lake) => keys::look(lake, example, strays, &columns, true).await.map(Some),
+            Some(lake) => keys::look(lake, example, strays, &compared.common, true).await.map(Some),
         };
         let (looked, why) = match looked {
             Ok(looked) => (looked, None),
@@ -286,8 +321,6 @@ async fn findings(
         drafts.push(Draft { example, looked, why });
     }
     limits.extend(notices.into_iter().map(|why| Limit { what: "some histories of keys".to_string(), why }));
-    let extras = misplaced(lake, compared, Class::ExtraInLake);
-    let missing = misplaced(lake, compared, Class::MissingInLake);
     let total = compared.report.differences().max(1);
     #[expect(clippy::cast_precision_loss, reason = "a share")]
     let scale = total as f64 / (drafts.len().max(1)) as f64;
@@ -300,17 +333,7 @@ async fn findings(
         {
             own.pattern = patterns.repeated_delta(draft.example).map(|pattern| (pattern, Confidence::Heuristic));
         }
-        // the same key elsewhere is another row, unless the source lacks that one
-        if own.reason == Some(Reason::OtherPartition) && !extras.contains(&lower(lake, draft.example)) {
-            own.reason = Some(Reason::NeverSeen);
-            own.confidence = Some(Confidence::Inferred);
-            own.commit = None;
-        }
-        // a row that the source lacks here and the lake lacks there is one row in the wrong place
-        let is_extra = draft.example.class == Class::ExtraInLake && own.reason == Some(Reason::ValueFrom);
-        if is_extra && own.partition_in_key && missing.contains(&lower(lake, draft.example)) {
-            own.reason = Some(Reason::OtherPartition);
-        }
+        own.place([Class::ExtraInLake, Class::MissingInLake].map(|class| compared.sample.lone(class, draft.example)));
         facts.push(own);
     }
     let commits: Vec<CommitRef> = lake.map(Lake::commits).unwrap_or_default();
@@ -330,7 +353,7 @@ fn case(draft: Draft<'_>, facts: &Facts) -> KeyCase {
     let mut parts: Vec<String> = Vec::new();
     parts.extend(Some(sentence).filter(|text| !text.is_empty()));
     parts.extend(decision.more);
-    parts.extend(why.map(|why| format!("its history cannot be read: {why}")));
+    parts.extend(why.map(|why| format!("its history cannot be told: {why}")));
     if parts.is_empty() {
         parts.push(match &decision.pattern {
             Some(pattern) => pattern.text(),
@@ -353,21 +376,6 @@ fn case(draft: Draft<'_>, facts: &Facts) -> KeyCase {
         clean_until: facts.clean_until,
         versions,
     }
-}
-
-/// A key without the columns of the partition.
-fn lower(lake: Option<&Lake>, example: &Example) -> Vec<(String, Option<String>)> {
-    let of_partition = |name: &str| {
-        let partition = lake.map(|lake| &lake.history.pin.schema.partition_keys);
-        partition.is_some_and(|keys| keys.iter().any(|key| key.eq_ignore_ascii_case(name)))
-    };
-    example.key.iter().filter(|(name, _)| !of_partition(name)).cloned().collect()
-}
-
-/// Keys without their partition that one side alone has.
-fn misplaced(lake: Option<&Lake>, compared: &Compared<'_>, class: Class) -> BTreeSet<Vec<(String, Option<String>)>> {
-    let alone = compared.sample.all().filter(|example| example.class == class);
-    alone.map(|example| lower(lake, example)).collect()
 }
 
 /// The versions of the first keys of each cause; the others are told without.
@@ -457,9 +465,49 @@ fn by_partition(sample: &Sample) -> Vec<PartitionCount> {
     all
 }
 
+/// What became of a count that was asked about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CountOutcome {
+    Equal,
+    Different,
+    /// Our own rows could not be counted.
+    NotDetermined,
+}
+
+impl CountOutcome {
+    fn of(test: Option<&CountTest>) -> Self {
+        match test {
+            Some(test) if test.theirs == test.ours => Self::Equal,
+            Some(_) => Self::Different,
+            None => Self::NotDetermined,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Equal => "COUNT_EQUAL",
+            Self::Different => "COUNT_DIFFERENT",
+            Self::NotDetermined => "COUNT_NOT_DETERMINED",
+        }
+    }
+}
+
+/// That nothing differs, in words: of no more than what was looked at.
+fn nothing(report: Option<&Report>, at: &str) -> String {
+    let Some(report) = report else { return format!("their count is the number of final rows{at}") };
+    match report.verdict {
+        compare::Verdict::NoDifferenceInSample => {
+            let rows = report.left.rows.max(report.right.rows);
+            format!("no difference in a sample of {rows} rows{at}; the others were not looked at")
+        }
+        compare::Verdict::EqualWithinTolerance => format!("nothing differs beyond its tolerance{at}"),
+        compare::Verdict::Equal | compare::Verdict::Different => format!("nothing differs{at}"),
+    }
+}
+
 fn summary(
     compared: Option<&Compared<'_>>,
-    count: Option<&CountTest>,
+    count: Option<CountOutcome>,
     causes: &[Cause],
     cases: &[KeyCase],
     lake: Option<&Lake>,
@@ -469,30 +517,36 @@ fn summary(
     let differences = compared.map_or(0, |compared| compared.report.differences());
     let explained = cases.iter().filter(|case| case.layer.is_some()).count() as u64;
     let looked_at = cases.len() as u64;
-    let count_clean = count.is_none_or(|count| count.theirs == count.ours);
+    let count_clean = count.map_or(compared.is_some(), |count| count == CountOutcome::Equal);
     let equal = count_clean && compared.is_none_or(|compared| compared.report.verdict.is_clean());
     // what was read twice and was not the same, or does not add up, proves nothing equal
     let clean = equal && sound;
-    let outcome = match (compared, count_clean) {
+    let outcome = match (compared.map(|compared| compared.report.verdict), count) {
         _ if equal && !sound => UNSOUND,
-        (Some(compared), _) => compared.report.verdict.name(),
-        (None, true) => "COUNT_EQUAL",
-        (None, false) => "COUNT_DIFFERENT",
+        // equal rows beside a count that is another, or that nothing is known of, are no equal sides
+        (Some(rows), Some(count)) if rows.is_clean() && !count_clean => count.name(),
+        (Some(rows), _) => rows.name(),
+        (None, count) => count.unwrap_or(CountOutcome::NotDetermined).name(),
     };
+    let stopped = compared.is_some_and(|compared| compared.report.stopped);
     let at = lake.map_or(String::new(), |lake| format!(" at snapshot {}", lake.at.id));
     let names: Vec<String> = layers.iter().map(|one| format!("{} {}", one.layer.name(), one.findings)).collect();
     let line = if clean && causes.is_empty() {
-        format!("nothing differs{at}")
+        nothing(compared.map(|compared| compared.report), &at)
     } else {
+        let least = if stopped { "at least " } else { "" };
         let of = match (differences, looked_at) {
             (0, _) => String::new(),
-            (all, looked) if all == looked => format!("{all} findings{at}, all looked at: "),
-            (all, looked) => format!("{all} findings{at}, {looked} of them looked at: "),
+            (all, looked) if all == looked => format!("{least}{all} findings{at}, all looked at: "),
+            (all, looked) => format!("{least}{all} findings{at}, {looked} of them looked at: "),
         };
         let unknown = looked_at - explained;
         let mut parts = names;
         if unknown > 0 {
             parts.push(format!("not determined {unknown}"));
+        }
+        if count == Some(CountOutcome::NotDetermined) {
+            parts.push("their count could not be tested".to_string());
         }
         if parts.is_empty() {
             parts.push("no cause was found".to_string());
@@ -503,7 +557,7 @@ fn summary(
         [only] if explained == looked_at => Some(only.layer),
         _ => None,
     };
-    Summary { outcome: outcome.to_string(), clean, sound, layer, layers, line, differences, looked_at, explained }
+    Summary { outcome: outcome.to_string(), clean, sound, layer, layers, line, differences, stopped, looked_at, explained }
 }
 
 #[cfg(test)]

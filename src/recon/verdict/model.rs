@@ -3,12 +3,13 @@
 //!
 //! ```text
 //! format            1
-//! summary           outcome, layer, layers, line, differences, explained
+//! summary           outcome, layer, layers, line, differences, stopped, explained
 //! lake              what was read of the table, and how far it has come since; null: the left side is no table
 //! source            name, position, rows
 //! counts            R, H, V, X, T, N at the pin; changelog rows; rows appended
 //! money             a sum for each side and number column
 //! classes           findings and rows of each class
+//! notes             what else is to be known of the comparison
 //! causes            clusters: layer, reason, pattern, findings, proof, what to do next
 //! count_test        a count of the other side, and what it is equal to
 //! keys              examples with both values, their commits and their history
@@ -69,40 +70,6 @@ impl Layer {
         Self::CommitIdentity,
         Self::Storage,
     ];
-
-    /// For people.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Engine => "engine",
-            Self::Visibility => "visibility",
-            Self::CountingRule => "counting rule",
-            Self::BusinessMapping => "business mapping",
-            Self::Upstream => "upstream or commit delay",
-            Self::CommitProtocol => "commit protocol",
-            Self::CoWriting => "co-writing",
-            Self::OperationOnTable => "operation on the table",
-            Self::CommitIdentity => "commit identity",
-            Self::Storage => "storage",
-        }
-    }
-}
-
-impl Layer {
-    /// What happened, as a heading.
-    pub fn heading(self) -> &'static str {
-        match self {
-            Self::Engine => "The engine contradicts itself",
-            Self::Visibility => "It was read at another moment",
-            Self::CountingRule => "The other side counts something else",
-            Self::BusinessMapping => "Both sides mean different things",
-            Self::Upstream => "Changes of the source did not arrive",
-            Self::CommitProtocol => "It was written and never committed",
-            Self::CoWriting => "Writers got into each other's way",
-            Self::OperationOnTable => "Somebody overwrote, deleted or rolled back",
-            Self::CommitIdentity => "The identity of commits is broken",
-            Self::Storage => "Files are not what they should be",
-        }
-    }
 }
 
 /// All of it.
@@ -122,6 +89,8 @@ pub struct Verdict {
     pub money: Vec<Money>,
     /// Classes of findings.
     pub classes: Vec<ClassCount>,
+    /// What else is to be known of the comparison: a sample, a horizon, columns that were left out.
+    pub notes: Vec<String>,
     /// Why, those with the most findings first.
     pub causes: Vec<Cause>,
     /// The count of the other side.
@@ -147,10 +116,12 @@ pub struct Verdict {
 /// The answer in short.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Summary {
-    /// As the comparison ended: `EQUAL`, `DIFFERENT` and their like; `COUNT_EQUAL`, `COUNT_DIFFERENT` without one;
+    /// As the comparison ended: `EQUAL`, `DIFFERENT` and their like; `COUNT_EQUAL`, `COUNT_DIFFERENT`,
+    /// `COUNT_NOT_DETERMINED` without one, and where its rows are equal and the count of the other side is not known to be;
     /// `UNSOUND` where no difference was found and `sound` is false.
     pub outcome: String,
-    /// Whether nothing differs, and what was read can be relied on.
+    /// Whether nothing differs of what was looked at, and what was read can be relied on: a count that could not be tested
+    /// is not clean.
     pub clean: bool,
     /// Whether two readings of the pins were the same, as far as they were tried, and the rows at the pin add up.
     pub sound: bool,
@@ -162,6 +133,8 @@ pub struct Summary {
     pub line: String,
     /// Findings that make the sides different.
     pub differences: u64,
+    /// Whether there may be more of them: the comparison was ended early.
+    pub stopped: bool,
     /// Those that were looked at one by one.
     pub looked_at: u64,
     /// Those of them with a layer.
@@ -337,23 +310,6 @@ pub enum Pattern {
     },
     /// The row lies in another partition.
     OtherPartition,
-}
-
-impl Pattern {
-    /// For people.
-    pub fn text(&self) -> String {
-        match self {
-            Self::Code { column, left, right } => format!("{column}: {right} of the source is {left} in the lake"),
-            Self::Ratio { column, ratio } => format!("{column}: lake = source × {ratio}"),
-            Self::Shift { column, minutes } => {
-                let sign = if *minutes < 0 { '-' } else { '+' };
-                let minutes = minutes.unsigned_abs();
-                format!("{column}: lake = source {sign} {}:{:02} hours", minutes / 60, minutes % 60)
-            }
-            Self::Twice { column, delta } => format!("{column}: {delta} was added twice"),
-            Self::OtherPartition => "the row lies in another partition".to_string(),
-        }
-    }
 }
 
 /// Findings with one cause.

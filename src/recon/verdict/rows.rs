@@ -32,7 +32,7 @@ impl Verdict {
 
     /// Columns of [`Self::rows`], in an order that stays:
     ///
-    /// | column | of `verdict` | of `cause` | of `key` | of `anomaly` | of `count`, `next`, `limit` |
+    /// | column | of `verdict` | of `cause` | of `key` | of `anomaly` | of `count`, `note`, `next`, `limit` |
     /// |---|---|---|---|---|---|
     /// | `part` | | | | | |
     /// | `layer` | the only one | | | | that of its cause |
@@ -61,8 +61,8 @@ impl Verdict {
         ]))
     }
 
-    /// The verdict as rows: the answer, causes each with what to do next, keys, the count, anomalies, what is not
-    /// determined.
+    /// The verdict as rows: the answer, causes each with what to do next, the count, notes of the comparison, keys,
+    /// anomalies, what is not determined.
     ///
     /// # Errors
     /// None but faults of ours.
@@ -105,6 +105,7 @@ impl Verdict {
             text: test.text.clone(),
             ..Line::default()
         }));
+        lines.extend(self.notes.iter().map(|note| Line { part: "note", text: note.clone(), ..Line::default() }));
         lines.extend(self.keys.iter().map(key));
         lines.extend(self.anomalies.iter().map(|anomaly| Line {
             part: "anomaly",

@@ -109,6 +109,25 @@ fn who_wrote_and_when_tells_co_writing_from_a_restored_job_and_from_upstream() {
 }
 
 #[test]
+fn a_row_is_in_the_wrong_partition_only_where_the_other_side_lacks_it_there() {
+    let mapping = (Some(Layer::BusinessMapping), Confidence::Inferred);
+    let told = |class, reason, lone| {
+        let mut own = Facts { partition_in_key: true, confidence: Some(Confidence::Exact), ..facts(class, reason) };
+        own.place(lone);
+        let found = own.decide();
+        (found.layer, found.confidence)
+    };
+    let missing = |extra| told(Class::MissingInLake, Reason::OtherPartition, [extra, Lone::Yes]);
+    assert_eq!(missing(Lone::Yes), mapping);
+    assert_eq!(missing(Lone::No), (Some(Layer::Upstream), Confidence::Inferred));
+    assert_eq!(missing(Lone::Unknown), (Some(Layer::BusinessMapping), Confidence::Heuristic));
+    let extra = |missing| told(Class::ExtraInLake, Reason::ValueFrom, [Lone::Yes, missing]);
+    assert_eq!(extra(Lone::Yes), mapping);
+    assert_eq!(extra(Lone::No), (Some(Layer::Upstream), Confidence::Inferred));
+    assert_eq!(extra(Lone::Unknown), (Some(Layer::Upstream), Confidence::Heuristic));
+}
+
+#[test]
 fn a_change_added_twice_is_mapping_and_under_one_identity_a_broken_commit() {
     let pattern = Pattern::Twice { column: "amount".into(), delta: "5".into() };
     let twice = |first: CommitRef, second: CommitRef| {

@@ -50,6 +50,7 @@ impl Verdict {
         }
         if let Some(source) = &self.source {
             writeln!(f, "source   {} ({})", safe(&source.name), safe(&source.position))?;
+            writeln!(f, "         {}", safe(&source.rerun.text()))?;
         }
         Ok(())
     }
@@ -79,6 +80,9 @@ impl Verdict {
         }
         for class in &self.classes {
             writeln!(f, "class    {} {}", class.class.name(), class.findings)?;
+        }
+        for note in &self.notes {
+            writeln!(f, "note     {}", safe(note))?;
         }
         Ok(())
     }

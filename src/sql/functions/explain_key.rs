@@ -11,7 +11,7 @@ use super::key_history::{key_of, snapshot_of};
 use super::made::{Asked, Made};
 use crate::error::{Error, Result};
 use crate::memory::MemoryBudget;
-use crate::recon::keys::{Asked as AskedKey, explain};
+use crate::recon::keys::{Asked as AskedKey, Expected, explain};
 use crate::snapshot::PinRequest;
 use crate::snapshot::nearest::known_names;
 use crate::spec::arrow_types::arrow_type;
@@ -50,7 +50,7 @@ fn schema() -> SchemaRef {
 }
 
 /// The value that a column was expected to have.
-fn expected(asked: &Asked) -> Result<Option<(usize, ScalarValue)>> {
+fn expected(asked: &Asked) -> Result<Option<Expected>> {
     let Some(text) = asked.call.text("expected") else { return Ok(None) };
     let schema = &asked.source.pin()?.schema;
     let wrong = |what: String| asked.call.wrong(what);
@@ -76,7 +76,7 @@ fn expected(asked: &Asked) -> Result<Option<(usize, ScalarValue)>> {
             value.cast_to(&wanted).map_err(|_| wrong(format!("{value} is no value of column {}", field.name)))?
         }
     };
-    Ok(Some((index, value)))
+    Ok(Some(Expected::value(index, value)))
 }
 
 async fn rows(asked: &Asked) -> Result<RecordBatch> {

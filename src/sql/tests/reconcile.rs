@@ -197,6 +197,9 @@ async fn a_comparison_goes_on_only_where_the_same_is_read_again() {
         "mine",
         "(SELECT id, amount FROM t WHERE id < random() * 9)",
         "(SELECT id, amount FROM t LIMIT 2)",
+        "(SELECT id, first_value(amount) AS amount FROM t GROUP BY id)",
+        "(SELECT id, sum(CAST(amount AS DOUBLE)) AS amount FROM t GROUP BY id)",
+        "(SELECT id, row_number() OVER () AS amount FROM t)",
         "(SELECT t.id, t.amount FROM t JOIN mine USING (id))",
     ] {
         assert_eq!(code_of(&session, &with(moving)).await, "StateNotKnown", "{moving}");

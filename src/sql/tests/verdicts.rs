@@ -1,5 +1,7 @@
 //! Verdicts over tables with one defect each: the layer, and the commit.
 
+mod told;
+
 use super::*;
 use crate::sql::verdict::{KeyCase, Layer, Pattern, Rerun, Verdict};
 

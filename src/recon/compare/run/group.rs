@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use arrow::array::{Array, ArrayRef, RecordBatch};
+use arrow::row::{RowConverter, SortField};
 
 use super::super::cursor::At;
 use super::super::judge::Finding;
@@ -13,7 +14,10 @@ use crate::error::Result;
 
 impl Run<'_> {
     /// Compares the rows of one key. Those that are newer than the horizon are on their way, and no second row of it.
+    ///
+    /// Which row stands for which does not depend on the order in which a side gives rows of one key: it has none.
     pub(super) fn group(&mut self, lefts: Vec<At>, rights: Vec<At>) -> Result<()> {
+        let (lefts, rights) = (by_values(lefts)?, by_values(rights)?);
         let (late_lefts, lefts): (Vec<At>, Vec<At>) = lefts.into_iter().partition(At::is_late);
         let (late_rights, rights): (Vec<At>, Vec<At>) = rights.into_iter().partition(At::is_late);
         let (mut late_lefts, mut late_rights) = (late_lefts.iter(), late_rights.iter());
@@ -104,7 +108,7 @@ impl Run<'_> {
         }
         let mut others = rights.iter().zip(&used).filter(|(_, used)| !**used).map(|(right, _)| right);
         self.tally.found(Class::Equal, equal, equal, equal);
-        // what is left of both is compared in the order it came; what is left of one is counted above
+        // what is left of both is compared in the order of its values; what is left of one is counted above
         for left in rest {
             let Some(right) = others.next() else { break };
             let findings = self.judge.compare(&alone(left), &alone(right))?;
@@ -118,4 +122,18 @@ impl Run<'_> {
         let pairs = self.pairs.all.iter().zip(batch.columns());
         pairs.filter(|(pair, _)| pair.role == Role::Compared).map(|(_, column)| std::sync::Arc::clone(column)).collect()
     }
+}
+
+/// Rows of one key in the order of their values: those that are compared, then all others.
+fn by_values(rows: Vec<At>) -> Result<Vec<At>> {
+    if rows.len() < 2 {
+        return Ok(rows);
+    }
+    let batch = gathered(&rows)?;
+    let fields = batch.schema().fields().iter().map(|field| SortField::new(field.data_type().clone())).collect();
+    let values = RowConverter::new(fields)?.convert_columns(batch.columns())?;
+    let mut places: Vec<usize> = (0..rows.len()).collect();
+    places.sort_by_key(|place| values.row(*place));
+    let mut slots: Vec<Option<At>> = rows.into_iter().map(Some).collect();
+    Ok(places.into_iter().filter_map(|place| slots.get_mut(place)?.take()).collect())
 }

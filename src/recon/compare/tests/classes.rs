@@ -61,6 +61,33 @@ async fn duplicates_are_told_and_equal_ones_stand_for_each_other() {
 }
 
 #[tokio::test]
+async fn rows_of_one_key_stand_for_each_other_in_whatever_order_they_come() {
+    let rows = |turn: usize, values: &[(i64, i64)]| {
+        let mut values = values.to_vec();
+        values.rotate_left(turn);
+        let (ids, vs) = values.into_iter().unzip::<_, _, Vec<i64>, Vec<i64>>();
+        batch(vec![("id", longs(ids)), ("v", longs(vs))])
+    };
+    let lefts = [(1, 10), (1, 20), (1, 30), (2, 5), (2, 6), (3, 7), (3, 8), (3, 9)];
+    let rights = [(1, 31), (1, 11), (1, 21), (2, 9), (4, 4), (4, 3), (3, 7), (3, 1)];
+    let mut first = None;
+    for (turn, other) in [(0, 0), (1, 0), (2, 1), (5, 3), (7, 6), (3, 7)] {
+        let (left, right) = (side("l", &rows(turn, &lefts)), side("r", &rows(other, &rights)));
+        let report = compared(left, right, by(&["id"])).await.unwrap();
+        let first = first.get_or_insert_with(|| report.clone());
+        assert_eq!(&report, first, "{turn} {other}");
+    }
+    let report = first.unwrap();
+    let pairs = report.examples.iter().filter(|example| example.class == Class::Different);
+    let pairs: Vec<_> = pairs
+        .flat_map(|example| &example.cells)
+        .map(|cell| (cell.left.clone().unwrap(), cell.right.clone().unwrap()))
+        .collect();
+    let expected = [("10", "11"), ("20", "21"), ("30", "31"), ("5", "9"), ("8", "1")];
+    assert_eq!(pairs, expected.map(|(left, right)| (left.to_string(), right.to_string())));
+}
+
+#[tokio::test]
 async fn rows_beyond_the_horizon_are_in_flight_and_in_no_sum() {
     let rows = |ids: &[i64], at: &[i64], v: &[i64]| {
         batch(vec![("id", longs(ids.to_vec())), ("at", longs(at.to_vec())), ("v", longs(v.to_vec()))])

@@ -2,12 +2,10 @@
 
 use std::sync::Arc;
 
-use datafusion::common::ScalarValue;
-
 use super::super::life::{candidates, line_of};
 use super::super::rows::{FileRows, FoundRow, RowReader};
 use super::super::timeline::is_of_state;
-use super::super::{Fate, KeyHistory, KeyScope, Seen, Span, Version, Written};
+use super::super::{Expected, Fate, KeyHistory, KeyScope, Seen, Span, Version, Written};
 use super::{Explanation, One, RECORD_EXPIRY, Reason};
 use crate::error::Result;
 use crate::notice::NoticeKind;
@@ -198,7 +196,7 @@ impl One<'_> {
 
     /// States that are kept by a tag and were rolled back, or may have been; and whether some of it cannot be read. `with`: a
     /// column and its value.
-    pub(super) async fn rolled_back(&self, with: Option<(usize, &ScalarValue)>) -> Result<(Option<Explanation>, bool)> {
+    pub(super) async fn rolled_back(&self, with: Option<&Expected>) -> Result<(Option<Explanation>, bool)> {
         let (_, aside) = line_of(self.history);
         let mut unread = false;
         for recorded in aside.iter().rev() {
@@ -285,15 +283,9 @@ impl One<'_> {
     async fn first_with(
         &self,
         files: &[Arc<PlannedFile>],
-        with: Option<(usize, &ScalarValue)>,
+        with: Option<&Expected>,
     ) -> Result<(Option<(Arc<PlannedFile>, i64)>, bool)> {
-        let has = |row: &FoundRow| match with {
-            None => true,
-            Some((column, value)) => {
-                let found = row.row.columns().get(column).map(|column| ScalarValue::try_from_array(column, 0));
-                matches!(found, Some(Ok(found)) if found == *value)
-            }
-        };
+        let has = |row: &FoundRow| with.is_none_or(|expected| expected.is_in(&row.row));
         let mut reader = RowReader::new(self.history, self.key, self.budget, self.zone.zone())?;
         let mut unread = false;
         for (file, rows) in files.iter().zip(reader.read(files).await?) {

@@ -119,12 +119,7 @@ impl Verdict {
         let summary = &self.summary;
         let table = self.lake.as_ref().map_or("comparison", |lake| lake.table.as_str());
         let _ = write!(out, "<header><div class=\"eyebrow\">Verdict · {}</div>\n<h1>", Escaped(table));
-        let of = match (summary.clean, summary.layers.as_slice()) {
-            (true, []) => "Nothing differs".to_string(),
-            (_, []) => "Something differs, and no layer could be named".to_string(),
-            (_, [only]) => only.layer.heading().to_string(),
-            (_, [first, ..]) => format!("Several causes. Most of all: {}", first.layer.heading()),
-        };
+        let of = summary.heading(self.source.as_ref().map_or(0, |source| source.rows.max(source.lake_rows)));
         let class = if summary.clean { "ok" } else { "red" };
         let outcome = summary.outcome.replace('_', " ");
         let _ = write!(out, "{of}</h1>\n<p><span class=\"chip {class}\">{}</span>", Escaped(&outcome));
@@ -147,7 +142,8 @@ impl Verdict {
         }
         if let Some(source) = &self.source {
             let (name, position) = (Escaped(&source.name), Escaped(&source.position));
-            let _ = write!(out, "<dt>Source</dt><dd>{name} ({position})</dd>");
+            let rerun = source.rerun.text();
+            let _ = write!(out, "<dt>Source</dt><dd>{name} ({position}), {}</dd>", Escaped(&rerun));
         }
         out.push_str("</dl></header>\n");
     }
@@ -158,7 +154,8 @@ impl Verdict {
             let (name, of) = (Escaped(name), Escaped(of));
             let _ = write!(out, "<div class=\"tile\" data-{id}><b>{of}</b><span>{name}</span></div>");
         };
-        tile("findings", &grouped(self.summary.differences), "findings");
+        let findings = if self.summary.stopped { "findings at least: it was ended early" } else { "findings" };
+        tile(findings, &grouped(self.summary.differences), "findings");
         tile("looked at one by one", &grouped(self.summary.looked_at), "looked");
         if let Some(source) = &self.source {
             tile("rows of the lake compared", &grouped(source.lake_rows), "lake-rows");
@@ -228,6 +225,10 @@ impl Verdict {
             );
         }
         out.push_str("</table></div>");
+        if !self.notes.is_empty() {
+            let notes: String = self.notes.iter().map(|note| format!("<li>{}</li>", Escaped(note))).collect();
+            let _ = write!(out, "<ul class=\"soft\" id=\"notes\">{notes}</ul>");
+        }
         if !self.money.is_empty() {
             out.push_str("<div class=\"scroll\"><table><tr><th>sum of</th><th class=\"num\">lake</th><th class=\"num\">source</th><th class=\"num\">lake − source</th></tr>");
             for money in &self.money {
