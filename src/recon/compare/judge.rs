@@ -86,7 +86,10 @@ impl Judge {
             let column = form.unsure.and_then(|at| batch.columns().get(at)).filter(|column| column.null_count() < rows);
             if let Some(column) = column {
                 let bits = arrow::compute::is_not_null(column)?.values().clone();
-                unsure = Some(unsure.map_or(bits.clone(), |one| &one | &bits));
+                unsure = Some(match unsure {
+                    Some(one) => &one | &bits,
+                    None => bits,
+                });
             }
         }
         for (at, pair) in self.pairs.all.iter().enumerate() {

@@ -567,7 +567,7 @@ impl Run<'_> {
             owns.advance();
             let found = loop {
                 gone += 1;
-                if gone % PAIRS == 0 {
+                if gone.is_multiple_of(PAIRS) {
                     tokio::task::consume_budget().await;
                 }
                 let Some(other) = others.here().await? else { break None };
