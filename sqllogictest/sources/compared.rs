@@ -125,7 +125,10 @@ where
 }
 
 /// A date that no type holds is a finding of its own, and costs no other row.
-pub(super) async fn unreadable(url: &str, day: &str) -> Result<String, String> {
+pub(super) async fn unreadable<F>(url: &str, day: &str, add_one: F) -> Result<String, String>
+where
+    F: AsyncFnOnce(),
+{
     let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
     let spec = TableSpec::new(&[("id", "INT NOT NULL"), ("d", "DATE")]).primary_key(&["id"]).option("bucket", "1");
     let mut table = TableBuilder::create(folder.path(), "pay", "odd", &spec).expect("a table");
@@ -139,5 +142,64 @@ pub(super) async fn unreadable(url: &str, day: &str) -> Result<String, String> {
             return Err(format!("{right} is not among {found:?}"));
         }
     }
+    // under a condition too, and where the lake has no such row
+    add_one().await;
+    let found =
+        told(&session, &format!("RECONCILE odd WITH '{url}' FROM 'odd' ON KEY (id) WHERE d >= DATE '2026-04-01'"))
+            .await?;
+    for right in ["DIFFERENT 1", "UNREADABLE 2", "EQUAL 1"] {
+        if !found.iter().any(|line| line == right) {
+            return Err(format!("{right} is not among {found:?} under a condition"));
+        }
+    }
     Ok(format!("{day} is unreadable, two rows beside it are compared"))
+}
+
+/// A table of integers, and a session on it.
+async fn numbers(folder: &std::path::Path, rows: &[(i64, i64)]) -> Session {
+    let spec = TableSpec::new(&[("id", "INT NOT NULL"), ("v", "INT")]).primary_key(&["id"]).option("bucket", "1");
+    let mut table = TableBuilder::create(folder, "pay", "numbers", &spec).expect("a table");
+    let rows: Vec<Value> = rows.iter().map(|(id, v)| json!({"id": id, "v": v})).collect();
+    table.append(&rows).expect("rows");
+    let warehouse = Warehouse::open(&folder.display().to_string(), &std::collections::BTreeMap::new()).await;
+    Session::new(&warehouse.expect("a warehouse"), SessionConfig::default()).await.expect("a session")
+}
+
+/// The numbers from 1 to 20 000 in a source whose row 1 differs and whose row 2 does not meet the condition.
+pub(super) const NUMBERS: i64 = 20_000;
+
+/// A query that is streamed and ends early leaves its connection to the look at what one side alone showed.
+pub(super) async fn early(url: &str) -> Result<String, String> {
+    let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
+    let rows: Vec<(i64, i64)> = (1..=NUMBERS).map(|id| (id, 1)).collect();
+    let session = numbers(folder.path(), &rows).await;
+    let sql =
+        |from: &str| format!("RECONCILE numbers WITH '{url}' FROM '{from}' ON KEY (id) WHERE v >= 0 STOP AFTER 1");
+    for from in ["numbers", "SELECT id, v FROM numbers"] {
+        let found = told(&session, &sql(from)).await?;
+        for right in ["DIFFERENT 1", "FILTER_MISMATCH 1"] {
+            if !found.iter().any(|line| line == right) {
+                return Err(format!("{right} is not among {found:?} of {from}"));
+            }
+        }
+    }
+    Ok(format!("{NUMBERS} rows, two findings"))
+}
+
+/// Keys that a type of the source cannot have are in the lake alone, also where they are looked for by name.
+pub(super) async fn no_such_keys(url: &str, table: &str, key: &str, lake: &[&str]) -> Result<String, String> {
+    let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
+    let spec = TableSpec::new(&[("k", key), ("v", "INT")]).primary_key(&["k"]).option("bucket", "1");
+    let mut of_lake = TableBuilder::create(folder.path(), "pay", "odd", &spec).expect("a table");
+    let rows: Vec<Value> = lake.iter().map(|key| json!({"k": key, "v": 1})).collect();
+    of_lake.append(&rows).expect("rows");
+    let warehouse = Warehouse::open(&folder.path().display().to_string(), &std::collections::BTreeMap::new()).await;
+    let session = Session::new(&warehouse.expect("a warehouse"), SessionConfig::default()).await.expect("a session");
+    let found = told(&session, &format!("RECONCILE odd WITH '{url}' FROM '{table}' ON KEY (k) WHERE v = 1")).await?;
+    for right in [format!("EXTRA_IN_LAKE {}", lake.len() - 1), "EQUAL 1".to_string()] {
+        if !found.contains(&right) {
+            return Err(format!("{right} is not among {found:?} of {table}"));
+        }
+    }
+    Ok(format!("{table}: {} keys that cannot be there", lake.len() - 1))
 }

@@ -22,7 +22,33 @@ async fn matrix(server: &mut Server) -> Ended {
 async fn unreadable(server: &mut Server) -> Ended {
     server.run("CREATE TABLE odd (id int NOT NULL PRIMARY KEY, d date)").await;
     server.run("INSERT INTO odd VALUES (1, '2026-04-16'), (2, '0000-00-00'), (3, '2026-04-17')").await;
-    super::compared::unreadable(&server.url(""), "0000-00-00").await
+    super::compared::unreadable(&server.url(""), "0000-00-00", async || {
+        server.run("INSERT INTO odd VALUES (7, '0000-00-00')").await;
+    })
+    .await
+}
+
+async fn early(server: &mut Server) -> Ended {
+    server.run("CREATE TABLE numbers (id int NOT NULL PRIMARY KEY, v int)").await;
+    server
+        .run("INSERT INTO numbers SELECT seq, CASE seq WHEN 1 THEN 7 WHEN 2 THEN -1 ELSE 1 END FROM seq_1_to_20000")
+        .await;
+    super::compared::early(&server.url("")).await
+}
+
+async fn no_such_keys(server: &mut Server) -> Ended {
+    let uuid = "123e4567-e89b-12d3-a456-426655440000";
+    server.run("CREATE TABLE days (k date NOT NULL PRIMARY KEY, v int)").await;
+    server.run("INSERT INTO days VALUES ('2026-04-16', 1)").await;
+    server.run("CREATE TABLE words (k varchar(40) COLLATE utf8mb4_bin NOT NULL PRIMARY KEY, v int)").await;
+    server.run("INSERT INTO words VALUES ('a', 1)").await;
+    server.run("CREATE TABLE ids (k uuid NOT NULL PRIMARY KEY, v int)").await;
+    server.run(&format!("INSERT INTO ids VALUES ('{uuid}', 1)")).await;
+    let url = server.url("");
+    let days = super::compared::no_such_keys(&url, "days", "DATE NOT NULL", &["2026-04-16", "+12026-04-16"]).await?;
+    let words = super::compared::no_such_keys(&url, "words", "STRING NOT NULL", &["a", "a\0"]).await?;
+    let ids = super::compared::no_such_keys(&url, "ids", "STRING NOT NULL", &[uuid, "test-1", "test-2"]).await?;
+    Ok([days, words, ids].join("; "))
 }
 
 async fn compared(server: &mut Server) -> Ended {
@@ -43,6 +69,8 @@ pub fn register(tests: &mut Vec<Test>) {
     tests.push(Test::new_async("sources::mysql::a_table_is_compared_with_its_source", || with_server(compared)));
     tests.push(Test::new_async("sources::mysql::no_type_differs_but_where_a_cell_does", || with_server(matrix)));
     tests.push(Test::new_async("sources::mysql::what_no_type_holds_is_a_finding", || with_server(unreadable)));
+    tests.push(Test::new_async("sources::mysql::a_comparison_that_ends_early_is_told", || with_server(early)));
+    tests.push(Test::new_async("sources::mysql::keys_that_a_type_has_not_are_not_there", || with_server(no_such_keys)));
     tests.push(Test::new_async("sources::mysql::keys_are_read_in_chunks", || with_server(chunks)));
     tests.push(Test::new_async("sources::mysql::order_is_what_an_index_gives", || with_server(order)));
     tests.push(Test::new_async("sources::mysql::one_state_is_read_under_writes", || with_server(one_state)));

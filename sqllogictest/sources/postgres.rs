@@ -21,7 +21,35 @@ async fn matrix(server: &Server) -> Ended {
 async fn unreadable(server: &Server) -> Ended {
     server.run("CREATE TABLE odd (id int NOT NULL PRIMARY KEY, d date)").await;
     server.run("INSERT INTO odd VALUES (1, '2026-04-16'), (2, 'infinity'), (3, '2026-04-17')").await;
-    super::compared::unreadable(&server.url(""), "infinity").await
+    super::compared::unreadable(&server.url(""), "infinity", async || {
+        server.run("INSERT INTO odd VALUES (7, '-infinity')").await;
+    })
+    .await
+}
+
+async fn early(server: &Server) -> Ended {
+    server
+        .run(
+            "CREATE TABLE numbers (id int NOT NULL PRIMARY KEY, v int); \
+             INSERT INTO numbers SELECT g, CASE g WHEN 1 THEN 7 WHEN 2 THEN -1 ELSE 1 END FROM generate_series(1, 20000) g",
+        )
+        .await;
+    super::compared::early(&server.url("")).await
+}
+
+async fn no_such_keys(server: &Server) -> Ended {
+    let uuid = "123e4567-e89b-12d3-a456-426655440000";
+    server
+        .run(
+            "CREATE TABLE words (k text NOT NULL PRIMARY KEY, v int); INSERT INTO words VALUES ('a', 1); \
+             CREATE TABLE ids (k uuid NOT NULL PRIMARY KEY, v int)",
+        )
+        .await;
+    server.run(&format!("INSERT INTO ids VALUES ('{uuid}', 1)")).await;
+    let url = server.url("");
+    let words = super::compared::no_such_keys(&url, "words", "STRING NOT NULL", &["a", "a\0"]).await?;
+    let ids = super::compared::no_such_keys(&url, "ids", "STRING NOT NULL", &[uuid, "test-1", "\0"]).await?;
+    Ok([words, ids].join("; "))
 }
 
 async fn compared(server: &Server) -> Ended {
@@ -42,6 +70,10 @@ pub fn register(tests: &mut Vec<Test>) {
     tests.push(Test::new_async("sources::postgres::a_table_is_compared_with_its_source", || with_server(compared)));
     tests.push(Test::new_async("sources::postgres::no_type_differs_but_where_a_cell_does", || with_server(matrix)));
     tests.push(Test::new_async("sources::postgres::what_no_type_holds_is_a_finding", || with_server(unreadable)));
+    tests.push(Test::new_async("sources::postgres::a_comparison_that_ends_early_is_told", || with_server(early)));
+    tests.push(Test::new_async("sources::postgres::keys_that_a_type_has_not_are_not_there", || {
+        with_server(no_such_keys)
+    }));
     tests.push(Test::new_async("sources::postgres::keys_are_read_in_chunks", || with_server(chunks)));
     tests.push(Test::new_async("sources::postgres::order_is_what_an_index_gives", || with_server(order)));
     tests.push(Test::new_async("sources::postgres::one_state_is_read_under_writes", || with_server(one_state)));

@@ -22,6 +22,9 @@ pub fn without_passwords(text: &str) -> Cow<'_, str> {
     out
 }
 
+/// Schemes of addresses that hold nothing but a login, a host and a name before their last `@`.
+const DATABASES: &[&str] = &["mysql://", "mariadb://", "postgres://", "postgresql://"];
+
 /// `scheme://user:password@host` loses its password, whatever it holds: it ends at the last `@`. A user alone is a
 /// token where it is not the name of a container.
 pub fn without_url_passwords(text: &str) -> String {
@@ -30,13 +33,16 @@ pub fn without_url_passwords(text: &str) -> String {
     while let Some(at) = rest.find("://") {
         let (before, after) = rest.split_at(at + 3);
         out.push_str(before);
-        let of_the_web = ["http://", "https://"].iter().any(|scheme| before.to_ascii_lowercase().ends_with(scheme));
+        let scheme = before.to_ascii_lowercase();
+        let is_one_of = |schemes: &[&str]| schemes.iter().any(|known| scheme.ends_with(known));
+        let (of_the_web, of_a_database) = (is_one_of(&["http://", "https://"]), is_one_of(DATABASES));
         let end = after.find(|c: char| c.is_whitespace() || matches!(c, '\'' | '"')).unwrap_or(after.len());
         let (url, tail) = after.split_at(end);
         // a colon or an at sign behind a slash is part of a path
         let begins_path = |user: &str| user.contains(['/', '?', '#']);
         match url.rsplit_once('@') {
-            Some((login, host)) if has_password(login) => {
+            // `user:2024/…@host`: digits before a slash are no port there
+            Some((login, host)) if has_password(login) || of_a_database && login.contains(':') => {
                 let user = login.split(':').next().unwrap_or_default();
                 out.extend([user, ":", HIDDEN, "@", host]);
             }
@@ -104,6 +110,9 @@ mod tests {
             ("'postgres://u:p@ss/w@h:5432/d' FROM 't'", "'postgres://u:***@h:5432/d' FROM 't'"),
             ("https://token@h/x and s3://b/t@v3", "https://***@h/x and s3://b/t@v3"),
             ("hdfs://nn:9000/wh/t@v3", "hdfs://nn:9000/wh/t@v3"),
+            ("MySQL://root:2024/geheim@db/shop", "MySQL://root:***@db/shop"),
+            ("postgresql://root:20?ge#heim@db:5432/shop x@y", "postgresql://root:***@db:5432/shop x@y"),
+            ("mysql://db:3306/shop FROM 't@v3'", "mysql://db:3306/shop FROM 't@v3'"),
             ("host=h user=u password=geheim dbname=d", "host=h user=u password=*** dbname=d"),
             ("host=h password = 'ge heim' x", "host=h password = *** x"),
             ("mysql://h/d?password=geheim&a=b", "mysql://h/d?password=***&a=b"),

@@ -8,7 +8,7 @@ use datafusion::common::DFSchema;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::datasource::{provider_as_source, source_as_provider};
 use datafusion::execution::SessionState;
-use datafusion::logical_expr::{Distinct, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Volatility};
+use datafusion::logical_expr::{Distinct, EmptyRelation, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Volatility};
 use datafusion::sql::parser::Statement as DfStatement;
 use datafusion::sql::sqlparser::ast::{
     Expr as SqlExpr, Query, Statement as SqlStatement, TableFactor, visit_expressions, visit_expressions_mut,
@@ -31,6 +31,7 @@ use crate::recon::compare::{
 };
 use crate::recon::source;
 use crate::snapshot::SessionZone;
+use crate::spec::Zone;
 
 /// Plans a comparison; nothing is read of its rows before it is run.
 pub(crate) async fn plan(
@@ -59,9 +60,14 @@ pub(crate) async fn sides(statement: &Arc<Statement>, state: &SessionState, aske
     };
     if let Some(condition) = &asked.condition {
         columns_of(condition)?;
+        // as times without a zone are compared, so they are read
+        let zone = asked.zone.as_deref().map(SessionZone::parse).transpose()?;
+        let zone = zone.filter(|zone| zone != statement.zone());
         for (side, which) in [(&mut left, "left"), (&mut right, "right")] {
-            side.condition =
-                Some(condition_of(state, side, condition).map_err(|error| error.with_context("side", which))?);
+            side.condition = Some(
+                condition_of(state, side, condition, zone.as_ref())
+                    .map_err(|error| error.with_context("side", which))?,
+            );
         }
     }
     Ok([left, right])
@@ -265,8 +271,9 @@ fn columns_of(condition: &SqlExpr) -> Result<Vec<String>> {
     }
 }
 
-/// A condition in the columns of a side, whatever their case there.
-fn condition_of(state: &SessionState, side: &Side, condition: &SqlExpr) -> Result<Expr> {
+/// A condition in the columns of a side, whatever their case there; `zone`: where clocks without one are, if not where
+/// those of the session are.
+fn condition_of(state: &SessionState, side: &Side, condition: &SqlExpr, zone: Option<&SessionZone>) -> Result<Expr> {
     let mut condition = condition.clone();
     let _ = visit_expressions_mut(&mut condition, |part| {
         if let SqlExpr::Identifier(name) = part
@@ -281,6 +288,25 @@ fn condition_of(state: &SessionState, side: &Side, condition: &SqlExpr) -> Resul
     let fields = side.columns.iter();
     let fields: Vec<_> = fields.map(|c| arrow::datatypes::Field::new(&c.name, c.data_type.clone(), true)).collect();
     let columns = DFSchema::try_from(Schema::new(fields))?;
-    doubles::expression(state, &condition.to_string(), &columns)
-        .map_err(|error| missing_column(error, side.columns.iter().map(|column| column.name.as_str())))
+    let planned = doubles::expression(state, &condition.to_string(), &columns)
+        .map_err(|error| missing_column(error, side.columns.iter().map(|column| column.name.as_str())))?;
+    match zone {
+        Some(zone) => read_in(zone, state, planned, columns),
+        None => Ok(planned),
+    }
+}
+
+/// A condition as the clock of a zone reads it, whatever the session's zone is when it is planned with the rest: the
+/// casts between instants and clocks, which the session's rules would add, are in it.
+fn read_in(zone: &SessionZone, state: &SessionState, condition: Expr, columns: DFSchema) -> Result<Expr> {
+    let mut there = state.clone();
+    // under the name of our columns' zone it would be left to the session
+    let name = if zone.zone() == Zone::UTC { "+00:00".to_string() } else { zone.name() };
+    there.config_mut().options_mut().execution.time_zone = Some(name);
+    let rows = LogicalPlan::EmptyRelation(EmptyRelation { produce_one_row: false, schema: Arc::new(columns) });
+    let plan = LogicalPlanBuilder::from(rows).filter(condition)?.build()?;
+    match there.analyzer().execute_and_check(plan, there.config_options(), |_, _| {})? {
+        LogicalPlan::Filter(filter) => Ok(filter.predicate),
+        other => Err(Error::internal(format!("a condition became {}", other.display()))),
+    }
 }

@@ -48,6 +48,8 @@ pub struct Converted {
     pub unread: Option<StringArray>,
     /// Values that lost digits.
     pub cut: u64,
+    /// Values that MAP has.
+    pub mapped: u64,
 }
 
 /// Whether some values of a column may have no counterpart in the common type.
@@ -100,7 +102,7 @@ pub fn keeps_order(column: &Column, common: &CommonType, mapped: bool) -> bool {
 pub fn convert(array: &ArrayRef, pair: &Pair, right: bool, manner: &Manner) -> Result<Converted> {
     let column = if right { &pair.right } else { &pair.left };
     let map = pair.map.as_ref().filter(|_| right);
-    let plain = |values: ArrayRef| Converted { values, unread: None, cut: 0 };
+    let plain = |values: ArrayRef| Converted { values, unread: None, cut: 0, mapped: 0 };
     let target = pair.common.data_type();
     let array = match array.data_type() {
         DataType::Dictionary(_, values) => cast(array, values)?,
@@ -118,11 +120,15 @@ pub fn convert(array: &ArrayRef, pair: &Pair, right: bool, manner: &Manner) -> R
         if !trimmed && map.is_none() {
             return Ok(plain(Arc::new(texts.clone())));
         }
+        let mut mapped = 0;
         let told = texts.iter().map(|text| {
             let text = text.map(|text| if trimmed { text.trim_end_matches(' ') } else { text })?;
-            Some(map.and_then(|map| map.get(text)).map_or(text, String::as_str))
+            let found = map.and_then(|map| map.get(text));
+            mapped += u64::from(found.is_some());
+            Some(found.map_or(text, String::as_str))
         });
-        return Ok(plain(Arc::new(told.collect::<StringArray>())));
+        let values: ArrayRef = Arc::new(told.collect::<StringArray>());
+        return Ok(Converted { mapped, ..plain(values) });
     }
     if column.untyped {
         return from_text(&cast(&array, &DataType::Utf8)?, &pair.common, manner);
@@ -139,7 +145,7 @@ pub fn convert(array: &ArrayRef, pair: &Pair, right: bool, manner: &Manner) -> R
             };
             let values = cast(&array, &target)?;
             let unread = unread(&array, values.as_ref())?;
-            Ok(Converted { values, unread, cut: 0 })
+            Ok(Converted { values, unread, cut: 0, mapped: 0 })
         }
         CommonType::Float => floats(&array),
         CommonType::Double => doubles(&array),
@@ -150,7 +156,7 @@ pub fn convert(array: &ArrayRef, pair: &Pair, right: bool, manner: &Manner) -> R
             let days: PrimitiveArray<Date32Type> =
                 millis.iter().map(|millis| millis.and_then(|millis| i32::try_from(day(millis)).ok())).collect();
             let values: ArrayRef = Arc::new(days);
-            Ok(Converted { unread: unread(&array, values.as_ref())?, values, cut })
+            Ok(Converted { unread: unread(&array, values.as_ref())?, values, cut, mapped: 0 })
         }
         CommonType::Time(digits) => {
             let nanos = cast(&array, &target)?;
@@ -158,7 +164,7 @@ pub fn convert(array: &ArrayRef, pair: &Pair, right: bool, manner: &Manner) -> R
             let kept = |value: i64| i64::try_from(round(value.into(), step(*digits), manner.rounding)).unwrap_or(value);
             let cut = nanos.iter().flatten().filter(|value| kept(*value) != *value).count() as u64;
             let values: PrimitiveArray<Time64NanosecondType> = nanos.unary(kept);
-            Ok(Converted { values: Arc::new(values), unread: None, cut })
+            Ok(Converted { values: Arc::new(values), unread: None, cut, mapped: 0 })
         }
         CommonType::Timestamp { digits, zoned } => {
             let own_zone = super::pairs::is_zoned(array.data_type());
@@ -263,7 +269,7 @@ fn floats(array: &ArrayRef) -> Result<Converted> {
         let held = |value: f64| !value.is_finite() || narrow(value).is_finite();
         wide.iter().map(|value| value.filter(|value| held(*value)).map(|value| one_float(narrow(value)))).collect()
     };
-    Ok(Converted { unread: unread(array, &values)?, values: Arc::new(values), cut })
+    Ok(Converted { unread: unread(array, &values)?, values: Arc::new(values), cut, mapped: 0 })
 }
 
 fn doubles(array: &ArrayRef) -> Result<Converted> {
@@ -276,7 +282,7 @@ fn doubles(array: &ArrayRef) -> Result<Converted> {
             cut += u64::from(text.as_deref().is_some_and(|text| significant_digits(text) > DOUBLE_DIGITS));
             values.push(text.and_then(|text| f64::from_str(&text).ok()).map(one_double));
         }
-        return Ok(Converted { values: Arc::new(Float64Array::from(values)), unread: None, cut });
+        return Ok(Converted { values: Arc::new(Float64Array::from(values)), unread: None, cut, mapped: 0 });
     }
     let wide = cast(array, &DataType::Float64)?;
     let cut = match array.data_type() {
@@ -288,7 +294,7 @@ fn doubles(array: &ArrayRef) -> Result<Converted> {
         _ => 0,
     };
     let values: Float64Array = wide.as_primitive::<Float64Type>().unary(one_double);
-    Ok(Converted { values: Arc::new(values), unread: None, cut })
+    Ok(Converted { values: Arc::new(values), unread: None, cut, mapped: 0 })
 }
 
 /// Whether a number read from a text is what the text says: `1e400` is no infinity.
@@ -405,7 +411,7 @@ impl<'a> Times<'a> {
             4..=6 => Arc::new(TimestampMicrosecondArray::from(self.values).with_timezone_opt(zone)),
             _ => Arc::new(TimestampNanosecondArray::from(self.values).with_timezone_opt(zone)),
         };
-        Converted { values, unread: self.unread.map(StringArray::from), cut: self.cut }
+        Converted { values, unread: self.unread.map(StringArray::from), cut: self.cut, mapped: 0 }
     }
 }
 
@@ -475,7 +481,7 @@ fn from_text(array: &ArrayRef, common: &CommonType, manner: &Manner) -> Result<C
         }
         other => return Err(Error::internal(format!("no text is read as {other:?}"))),
     };
-    Ok(Converted { unread: unread(array, values.as_ref())?, values, cut })
+    Ok(Converted { unread: unread(array, values.as_ref())?, values, cut, mapped: 0 })
 }
 
 /// Rows in which one of some columns is NULL.

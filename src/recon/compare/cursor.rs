@@ -7,6 +7,7 @@ use arrow::array::{Array, RecordBatch};
 use arrow::buffer::BooleanBuffer;
 use arrow::row::{Row, Rows};
 use datafusion::execution::SendableRecordBatchStream;
+use datafusion::physical_plan::EmptyRecordBatchStream;
 use futures::StreamExt;
 
 use super::convert::any_null;
@@ -22,6 +23,7 @@ pub struct Loaded {
     keys: Rows,
     null_key: Option<BooleanBuffer>,
     unread_key: Option<BooleanBuffer>,
+    unsure: Option<BooleanBuffer>,
     late: Option<BooleanBuffer>,
 }
 
@@ -54,6 +56,11 @@ impl At {
         is_set(self.batch.unread_key.as_ref(), self.row)
     }
 
+    /// Whether it is not known that it meets the condition: a value could not be read.
+    pub fn is_unsure(&self) -> bool {
+        is_set(self.batch.unsure.as_ref(), self.row)
+    }
+
     /// Whether it is newer than the horizon.
     pub fn is_late(&self) -> bool {
         is_set(self.batch.late.as_ref(), self.row)
@@ -71,6 +78,8 @@ pub struct Cursor {
     next: Option<Arc<Loaded>>,
     row: usize,
     ended: bool,
+    /// Whether the rows it goes past are kept until they are counted.
+    counts: bool,
     /// Rows it went past and that are not counted yet.
     passed: Vec<RecordBatch>,
     /// Rows of the current batch that are counted.
@@ -90,9 +99,21 @@ impl Cursor {
             next: None,
             row: 0,
             ended: false,
+            counts: true,
             passed: Vec::new(),
             counted: 0,
         }
+    }
+
+    /// The same for rows that nobody counts: they are not kept.
+    pub fn uncounted(self) -> Self {
+        Self { counts: false, ..self }
+    }
+
+    /// Reads no more: what its source still gives is not wanted.
+    pub fn close(&mut self) {
+        self.rows = Box::pin(EmptyRecordBatchStream::new(Arc::clone(&self.form.schema)));
+        (self.next, self.ended) = (None, true);
     }
 
     async fn load(&mut self) -> Result<Option<Arc<Loaded>>> {
@@ -117,8 +138,14 @@ impl Cursor {
                     None => set.values().clone(),
                 });
             }
+            let unsure = match self.form.unsure.and_then(|at| batch.columns().get(at)) {
+                Some(column) if column.null_count() < column.len() => {
+                    Some(arrow::compute::is_not_null(column)?.values().clone())
+                }
+                _ => None,
+            };
             let late = self.judge.late(&batch)?;
-            return Ok(Some(Arc::new(Loaded { batch, keys, null_key, unread_key, late })));
+            return Ok(Some(Arc::new(Loaded { batch, keys, null_key, unread_key, unsure, late })));
         }
         Ok(None)
     }
@@ -130,7 +157,7 @@ impl Cursor {
     }
 
     fn pass(&mut self) {
-        if let Some(current) = &self.current
+        if let Some(current) = self.current.as_ref().filter(|_| self.counts)
             && self.row > self.counted
         {
             self.passed.push(current.batch.slice(self.counted, self.row - self.counted));

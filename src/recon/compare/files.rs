@@ -122,7 +122,8 @@ pub async fn file_side(path: &Path, state: &SessionState) -> Result<Side> {
         .ok_or_else(|| Error::unsupported("the name of the file is no Unicode").with_code("FileFormat"))?;
     let location = url::Url::from_file_path(name).map_err(|()| Error::internal("a path is no address"))?;
     let location = ListingTableUrl::parse(location.as_str())?;
-    let options = ListingOptions::new(format).with_file_extension(format!(".{ending}"));
+    // any ending: that of the name is what was asked for, and a link may lead to another one
+    let options = ListingOptions::new(format).with_file_extension("");
     let named = options.infer_schema(state, &location).await?;
     let untyped = ending == "csv";
     let schema = if untyped {

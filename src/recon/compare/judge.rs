@@ -79,13 +79,30 @@ impl Judge {
         let rows = left.num_rows();
         let mut different: Vec<(usize, BooleanBuffer)> = Vec::new();
         let mut unread: Vec<(usize, BooleanBuffer)> = Vec::new();
+        let forms = [(&self.left, left), (&self.right, right)];
+        // where it is not known whether a row meets the condition, nothing is known of the two
+        let mut unsure: Option<BooleanBuffer> = None;
+        for (form, batch) in forms {
+            let column = form.unsure.and_then(|at| batch.columns().get(at)).filter(|column| column.null_count() < rows);
+            if let Some(column) = column {
+                let bits = arrow::compute::is_not_null(column)?.values().clone();
+                unsure = Some(match unsure {
+                    Some(one) => &one | &bits,
+                    None => bits,
+                });
+            }
+        }
         for (at, pair) in self.pairs.all.iter().enumerate() {
-            for (form, batch) in [(&self.left, left), (&self.right, right)] {
+            for (form, batch) in forms {
                 if let Some(column) = form.unread.get(at).copied().flatten().and_then(|at| batch.columns().get(at))
                     && column.null_count() < rows
-                    && pair.role != Role::Context
                 {
-                    unread.push((at, arrow::compute::is_not_null(column)?.values().clone()));
+                    let bits = arrow::compute::is_not_null(column)?.values().clone();
+                    match (pair.role, &unsure) {
+                        (Role::Context, None) => {}
+                        (Role::Context, Some(unsure)) => unread.push((at, &bits & unsure)),
+                        _ => unread.push((at, bits)),
+                    }
                 }
             }
             if pair.role == Role::Compared {
@@ -95,7 +112,7 @@ impl Judge {
                 }
             }
         }
-        if different.is_empty() && unread.is_empty() {
+        if different.is_empty() && unread.is_empty() && unsure.is_none() {
             return Ok(None);
         }
         let mut findings = Vec::with_capacity(rows);
@@ -107,7 +124,8 @@ impl Judge {
                 found
             };
             let (unread, different) = (of(&unread), of(&different));
-            findings.push(if !unread.is_empty() {
+            let is_unsure = unsure.as_ref().is_some_and(|bits| bits.value(row));
+            findings.push(if !unread.is_empty() || is_unsure {
                 Finding::Unreadable(unread)
             } else if different.is_empty() {
                 Finding::Equal

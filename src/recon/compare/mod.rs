@@ -6,6 +6,7 @@
 //! | `pairs` | columns that stand for each other, and the type they are compared as |
 //! | `convert`, `numbers` | values in that type; decimals, exactly |
 //! | `side`, `files`, `pool` | what is read, in key order; the state of a file; memory of one side |
+//! | `unsure` | conditions where a value could not be read |
 //! | `cursor` | rows one after another |
 //! | `judge` | what two rows are to each other |
 //! | `tally`, `report` | counts, sums and examples; the verdict |
@@ -31,6 +32,7 @@ mod report;
 mod run;
 mod side;
 mod tally;
+mod unsure;
 
 pub use common::{Common, Others};
 pub use convert::{Manner, Rounding};

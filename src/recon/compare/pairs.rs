@@ -445,6 +445,24 @@ impl Sides<'_> {
                 .with_hint("say in which zone its clock runs: ZONE '+08:00' (zone = \"+08:00\")"));
             }
         }
+        if map.is_some() && !matches!(common, CommonType::Text { .. }) {
+            return Err(Error::invalid(format!(
+                "column {} takes no MAP: {} and {} have no values that could be written as texts",
+                left.name,
+                left.type_name(),
+                right.type_name()
+            ))
+            .with_code("BadMap")
+            .with_hint("let a query of the right side make the values that are compared"));
+        }
+        if tolerance.is_some() && role == Role::Key {
+            return Err(Error::invalid(format!(
+                "column {} takes no tolerance: it is of the key, and rows stand for each other by equal keys",
+                left.name
+            ))
+            .with_code("BadTolerance")
+            .with_hint("round the column in a query of both sides, or leave it out of the key"));
+        }
         if tolerance.is_some()
             && !matches!(common, CommonType::Integer | CommonType::Decimal(..) | CommonType::Float | CommonType::Double)
         {

@@ -1,8 +1,11 @@
 //! What is done of a comparison, in a file: it goes on from there, while both sides are as they were.
 
-use std::path::Path;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use super::side::{Form, Side};
 use super::tally::Tally;
@@ -11,9 +14,15 @@ use crate::error::{Error, Result};
 /// Keys of a segment.
 pub const SEGMENT: u64 = 50_000;
 
+/// The form of keys and counts in the file. It changes with the bytes of a key, which are those of Arrow's rows.
+pub const FORMAT: u32 = 2;
+
 /// What is compared: two runs go on from each other only where all of this is the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
+    /// The form of the file.
+    #[serde(default)]
+    pub format: u32,
     /// The left side.
     pub left: SideIdentity,
     /// The right side.
@@ -95,6 +104,9 @@ pub struct Progress {
     pub cut: [Vec<u64>; 2],
     /// Values of the right side that MAP has, by pair.
     pub mapped: Vec<u64>,
+    /// SHA-256 of all this with an empty sum, in hexadecimal digits: what is done is told of and not looked at again.
+    #[serde(default)]
+    pub sum: String,
 }
 
 impl Progress {
@@ -108,17 +120,24 @@ impl Progress {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(failed(path, error)),
         };
-        let found: Self = serde_json::from_str(&text).map_err(|error| {
-            Error::invalid("the file holds no progress of a comparison")
+        let refused = |what: &str| {
+            Error::invalid(what)
                 .with_code("OtherComparison")
                 .with_context("file", path.display())
                 .with_hint("name another file: this one is not written over")
-                .with_source(error)
-        })?;
+        };
+        let found: Self = serde_json::from_str(&text)
+            .map_err(|error| refused("the file holds no progress of a comparison").with_source(error))?;
+        let (was, is) = (&found.identity, identity);
+        if was.format != is.format {
+            return Err(refused("the file holds progress as another release of this program writes it"));
+        }
+        if found.sum != found.digest()? {
+            return Err(refused("the file is damaged, or was changed: what it says is done cannot be relied on"));
+        }
         if found.identity == *identity {
             return Ok(Some(found));
         }
-        let (was, is) = (&found.identity, identity);
         let what = if was.left != is.left {
             was.left.told(&is.left, "left")
         } else if was.right != is.right {
@@ -132,16 +151,32 @@ impl Progress {
             .with_hint("compare what was compared before, or name another file"))
     }
 
-    /// Writes it aside, then in its place.
+    fn json(&self) -> Result<String> {
+        serde_json::to_string(self).map_err(|error| Error::internal("progress has no JSON").with_source(error))
+    }
+
+    fn digest(&self) -> Result<String> {
+        let plain = Self { sum: String::new(), ..self.clone() };
+        Ok(hex(&Sha256::digest(plain.json()?.as_bytes())))
+    }
+
+    /// Writes it aside, then in its place. It holds values of both sides: nobody else may read it.
     ///
     /// # Errors
     /// Of the file system.
-    pub fn write(&self, path: &Path) -> Result<()> {
-        let text =
-            serde_json::to_string(self).map_err(|error| Error::internal("progress has no JSON").with_source(error))?;
+    pub fn write(&mut self, path: &Path) -> Result<()> {
+        self.sum = self.digest()?;
+        let text = self.json()?;
+        // two runs may keep theirs in one file: the later one stands, whole
+        static WRITTEN: AtomicU64 = AtomicU64::new(0);
         let mut aside = path.as_os_str().to_owned();
-        aside.push(".new");
-        std::fs::write(&aside, text).and_then(|()| std::fs::rename(&aside, path)).map_err(|error| failed(path, error))
+        aside.push(format!(".{}.{}.new", std::process::id(), WRITTEN.fetch_add(1, Ordering::Relaxed)));
+        let aside = PathBuf::from(aside);
+        let written = write_new(&aside, text.as_bytes()).and_then(|()| std::fs::rename(&aside, path));
+        written.map_err(|error| {
+            let _ = std::fs::remove_file(&aside);
+            failed(path, error)
+        })
     }
 
     /// What is done, for people.
@@ -151,7 +186,7 @@ impl Progress {
     pub fn told(&self, form: &Form, path: Option<&Path>) -> Result<String> {
         let [left, right] = self.tally.rows;
         let file = path.map(|path| format!(" {}", path.display())).unwrap_or_default();
-        let upto = match self.last_key() {
+        let upto = match self.last_key()? {
             Some(key) if !self.complete => format!(", up to the key {}", form.key_text(&key)?),
             _ => String::new(),
         };
@@ -163,10 +198,27 @@ impl Progress {
     }
 
     /// The last key that is done.
-    pub fn last_key(&self) -> Option<Vec<u8>> {
-        let hex = &self.segments.last()?.upto;
-        (0..hex.len() / 2).map(|at| u8::from_str_radix(hex.get(2 * at..2 * at + 2)?, 16).ok()).collect()
+    ///
+    /// # Errors
+    /// A key that is none: from the beginning, what is done would be counted twice.
+    pub fn last_key(&self) -> Result<Option<Vec<u8>>> {
+        let Some(segment) = self.segments.last() else { return Ok(None) };
+        let hex = &segment.upto;
+        let bytes = (0..hex.len().div_ceil(2)).map(|at| u8::from_str_radix(hex.get(2 * at..2 * at + 2)?, 16).ok());
+        let key: Option<Vec<u8>> = bytes.collect();
+        key.map(Some).ok_or_else(|| Error::internal("the last key of the progress is none"))
     }
+}
+
+/// A file that nobody else may read, on disk when this returns.
+fn write_new(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
 }
 
 fn failed(path: &Path, error: std::io::Error) -> Error {

@@ -237,7 +237,8 @@ impl Report {
                 pair.common.data_type()
             ));
         }
-        for (pair, column) in pairs.all.iter().zip(&columns) {
+        let compared = pairs.all.iter().filter(|pair| pair.role == Role::Compared);
+        for (pair, column) in compared.zip(&columns) {
             let is_float = matches!(pair.common, CommonType::Float | CommonType::Double);
             if is_float && pair.tolerance.is_none() && column.mismatches > 0 {
                 let name = pair.name();

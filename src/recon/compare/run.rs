@@ -21,7 +21,7 @@ use super::cursor::{At, Cursor, Loaded};
 use super::judge::{Finding, Judge};
 use super::pairs::{Pairs, Role, Wanted, pair};
 use super::pending::{Pending, Waiting};
-use super::progress::{Identity, Progress, SEGMENT, Segment, SideIdentity, hex};
+use super::progress::{FORMAT, Identity, Progress, SEGMENT, Segment, SideIdentity, hex};
 use super::report::Report;
 use super::side::{Asked, Form, Ordered, Side, SideRows, ordered};
 use super::tally::{Class, Examples, Sink, Tally};
@@ -81,16 +81,15 @@ impl Comparison {
     /// planning.
     pub async fn plan(left: Side, right: Side, options: Options, state: &SessionState) -> Result<Self> {
         let pairs = Arc::new(pair(&left.columns, &right.columns, &options.wanted)?);
-        let forms = [
-            Form::new(&pairs, false, &left.rows, options.manner)?,
-            Form::new(&pairs, true, &right.rows, options.manner)?,
-        ];
+        let forms =
+            [Form::new(&pairs, false, &left, options.manner)?, Form::new(&pairs, true, &right, options.manner)?];
         let [left_form, right_form] = &forms;
         let judge = Judge::new(left_form, right_form, &pairs, options.horizon.as_ref(), &options.manner)?;
         let condition = |side: &Side| side.condition.as_ref().map(ToString::to_string);
         let mut kept = None;
         if let Some(path) = &options.progress {
             let identity = Identity {
+                format: FORMAT,
                 left: SideIdentity::of(&left, "left")?,
                 right: SideIdentity::of(&right, "right")?,
                 asked: format!(
@@ -112,8 +111,10 @@ impl Comparison {
         let before = kept.as_ref().and_then(Kept::before);
         let asked = Asked {
             filtered: true,
-            after: before.and_then(Progress::last_key),
+            after: before.map(Progress::last_key).transpose()?.flatten(),
             sample: options.sample,
+            // each segment ends with a look at what one side alone showed
+            beside: kept.is_some() && (left.condition.is_some() || right.condition.is_some()),
             nothing: before.is_some_and(|before| before.complete),
             ..Asked::default()
         };
@@ -268,6 +269,7 @@ impl Kept {
             looked_up: [0; 2],
             cut: [vec![0; pairs], vec![0; pairs]],
             mapped: vec![0; pairs],
+            sum: String::new(),
         });
         Self { path: path.to_path_buf(), before: (progress.cut.clone(), progress.mapped.clone()), progress }
     }
@@ -306,6 +308,7 @@ impl Run<'_> {
     async fn all(&mut self, stop_after: Option<u64>, mut kept: Option<&mut Kept>) -> Result<bool> {
         let mut last_key: Option<Vec<u8>> = None;
         let mut keys = 0;
+        let mut gone = 0;
         if kept.as_ref().is_some_and(|kept| kept.progress.complete) {
             return Ok(false);
         }
@@ -333,9 +336,18 @@ impl Run<'_> {
             }
             if stop_after.is_some_and(|most| self.tally.differences() >= most) {
                 self.flush().await?;
-                self.settle().await?;
                 self.count_passed()?;
+                // what still comes of a side may hold the connection that the others are looked up by
+                self.cursors.iter_mut().for_each(Cursor::close);
+                self.settle().await?;
                 return Ok(true);
+            }
+            gone += 1;
+            if gone >= PAIRS {
+                // where few keys meet, nothing else lets go of the batches behind
+                gone = 0;
+                self.count_passed()?;
+                tokio::task::consume_budget().await;
             }
             keys += 1;
             if let Some(kept) = kept.as_deref_mut()
@@ -459,6 +471,9 @@ impl Run<'_> {
             if row.is_late() {
                 return self.late(rows.0, rows.1);
             }
+            if row.is_unsure() {
+                return self.one(Class::Unreadable, right, row);
+            }
             if self.filtered {
                 return self.pending[usize::from(right)].push(row);
             }
@@ -547,14 +562,20 @@ impl Run<'_> {
         let (own, other) = (usize::from(right), usize::from(!right));
         let side = &self.sides[other];
         // what is looked up is counted by itself
-        let form = Form::new(self.pairs, !right, &side.rows, self.manner)?;
+        let form = Form::new(self.pairs, !right, side, self.manner)?;
         let rows = look_up(self.state, side, &form, count, waiting).await?;
-        let mut others = Cursor::new(rows, &form, self.judge, &side.name, self.pairs.keys);
-        let mut owns =
-            Cursor::new(waiting.rows()?, &self.forms[own], self.judge, &self.sides[own].name, self.pairs.keys);
+        // they are counted where they come by themselves
+        let mut others = Cursor::new(rows, &form, self.judge, &side.name, self.pairs.keys).uncounted();
+        let owns = Cursor::new(waiting.rows()?, &self.forms[own], self.judge, &self.sides[own].name, self.pairs.keys);
+        let mut owns = owns.uncounted();
+        let mut gone = 0;
         while let Some(row) = owns.here().await? {
             owns.advance();
             let found = loop {
+                gone += 1;
+                if gone.is_multiple_of(PAIRS) {
+                    tokio::task::consume_budget().await;
+                }
                 let Some(other) = others.here().await? else { break None };
                 match other.key().cmp(&row.key()) {
                     Ordering::Less => others.advance(),
@@ -606,6 +627,10 @@ async fn look_up(
         let batches: Vec<RecordBatch> = waiting.rows()?.try_collect().await.map_err(Error::from_datafusion)?;
         let schema = batches.first().map_or_else(|| Arc::clone(&form.schema), RecordBatch::schema);
         keys = form.raw_keys(&concat_batches(&schema, &batches)?)?;
+        if let (Some(keys), SideRows::Source(source)) = (&mut keys, &side.rows) {
+            // the source refuses to look for what no row of it has
+            keys.retain(|key| form.is_held(source.as_ref(), key));
+        }
     }
     let asked = match (keys, &side.rows) {
         (None, _) => vec![Asked::default()],

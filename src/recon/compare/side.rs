@@ -31,6 +31,7 @@ use super::convert::{Manner, convert, keeps_order, may_fail, shown};
 use super::files::FileState;
 use super::pairs::{Column, Pair, Pairs};
 use super::pool::Share;
+use super::unsure::{UNSURE, bounds};
 use crate::error::{Error, Result};
 use crate::query::{Work, yielding};
 use crate::recon::source::{
@@ -185,6 +186,8 @@ pub struct Asked {
     pub keys: Vec<Vec<ScalarValue>>,
     /// The part of the keys that is looked at, of a million; None: all.
     pub sample: Option<u32>,
+    /// Other rows of the side are looked up before the last of these came.
+    pub beside: bool,
     /// No row: all are done.
     pub nothing: bool,
 }
@@ -218,7 +221,7 @@ impl Found {
 }
 
 /// The form in which rows of one side are compared: a column for each pair, then one for what could not be read of each
-/// pair where that can be.
+/// pair where that can be, then one that tells where it is not known whether the row meets the condition.
 #[derive(Debug)]
 pub struct Form {
     pairs: Arc<Pairs>,
@@ -228,6 +231,8 @@ pub struct Form {
     pub schema: SchemaRef,
     /// By pair, the column of what could not be read.
     pub unread: Vec<Option<usize>>,
+    /// The column that is not NULL where it is not known whether the row meets the condition.
+    pub unsure: Option<usize>,
     /// The order of keys.
     pub keys: Arc<RowConverter>,
     /// What was found out so far.
@@ -235,8 +240,9 @@ pub struct Form {
 }
 
 impl Form {
-    /// The form of the left or the right side, whose rows are these.
-    pub fn new(pairs: &Arc<Pairs>, right: bool, rows: &SideRows, manner: Manner) -> Result<Arc<Self>> {
+    /// The form of the left or the right side.
+    pub fn new(pairs: &Arc<Pairs>, right: bool, side: &Side, manner: Manner) -> Result<Arc<Self>> {
+        let is_source = matches!(side.rows, SideRows::Source(_));
         let mut fields: Vec<Field> = pairs
             .all
             .iter()
@@ -247,11 +253,15 @@ impl Form {
         for (at, pair) in pairs.all.iter().enumerate() {
             let column = if right { &pair.right } else { &pair.left };
             // a database may hold what no type of ours does: a date of zeros, a number that is none
-            let fails = matches!(rows, SideRows::Source(_)) || may_fail(column, &pair.common, pair.map.is_some());
+            let fails = is_source || may_fail(column, &pair.common, pair.map.is_some());
             unread.push(fails.then_some(fields.len()));
             if fails {
                 fields.push(Field::new(format!("u{at}"), DataType::Utf8, true));
             }
+        }
+        let unsure = (is_source && side.condition.is_some()).then_some(fields.len());
+        if unsure.is_some() {
+            fields.push(Field::new("w", DataType::Boolean, true));
         }
         let keys = pairs.all.iter().take(pairs.keys).map(|pair| SortField::new(pair.common.data_type()));
         Ok(Arc::new(Self {
@@ -262,6 +272,7 @@ impl Form {
             manner,
             schema: Arc::new(Schema::new(fields)),
             unread,
+            unsure,
         }))
     }
 
@@ -294,16 +305,25 @@ impl Form {
         Ok(parts.collect::<Result<Vec<_>>>()?.join(", "))
     }
 
-    /// A key in the types of the side itself.
-    fn raw_key(&self, key: &[u8]) -> Result<Vec<ScalarValue>> {
+    /// A key in the types of the side itself; None where they do not hold it exactly: another one would stand elsewhere
+    /// in the order of keys.
+    fn raw_key(&self, key: &[u8]) -> Result<Option<Vec<ScalarValue>>> {
         let parser = self.keys.parser();
         let arrays = self.keys.convert_rows([parser.parse(key)])?;
-        let pairs = self.pairs.all.iter().take(self.pairs.keys);
-        let values = arrays
-            .iter()
-            .zip(pairs)
-            .map(|(array, pair)| Ok(ScalarValue::try_from_array(array, 0)?.cast_to(&self.column(pair).data_type)?));
-        values.collect()
+        let mut values = Vec::with_capacity(arrays.len());
+        for (array, pair) in arrays.iter().zip(self.pairs.all.iter().take(self.pairs.keys)) {
+            let value = ScalarValue::try_from_array(array, 0)?;
+            let own = value.cast_to(&self.column(pair).data_type).ok();
+            let own = own.filter(|own| own.cast_to(&value.data_type()).is_ok_and(|back| back == value));
+            let Some(own) = own else { return Ok(None) };
+            values.push(own);
+        }
+        Ok(Some(values))
+    }
+
+    /// Whether a source may have a key: its columns can hold all values of it.
+    pub fn is_held(&self, source: &dyn Source, key: &[ScalarValue]) -> bool {
+        self.key_columns().iter().zip(key).all(|(column, value)| source.holds(column, value))
     }
 
     /// Keys of rows in common form in the types of the side itself, where those types hold them exactly.
@@ -316,8 +336,11 @@ impl Form {
             if !keeps_order(column, &pair.common, pair.map.is_some()) {
                 return Ok(None);
             }
-            let cast = arrow::compute::CastOptions { safe: true, ..arrow::compute::CastOptions::default() };
-            columns.push(arrow::compute::cast_with_options(array, &column.data_type, &cast)?);
+            let options = arrow::compute::CastOptions { safe: true, ..arrow::compute::CastOptions::default() };
+            let cast = |array: &ArrayRef, to: &DataType| arrow::compute::cast_with_options(array, to, &options);
+            let own = cast(array, &column.data_type)?;
+            let other = arrow::compute::kernels::cmp::distinct(&cast(&own, array.data_type())?, array)?;
+            columns.push(arrow::compute::nullif(&own, &other)?);
         }
         let mut keys = Vec::with_capacity(batch.num_rows());
         for row in 0..batch.num_rows() {
@@ -350,12 +373,7 @@ impl Form {
                 }
             };
             count(&self.found.cut, converted.cut);
-            if let Some(map) = pair.map.as_ref().filter(|_| self.right)
-                && let Ok(texts) = arrow::compute::cast(array, &DataType::Utf8)
-            {
-                let texts = texts.as_string::<i32>().iter().flatten();
-                count(&self.found.mapped, texts.filter(|text| map.contains_key(text.trim_end())).count() as u64);
-            }
+            count(&self.found.mapped, converted.mapped);
             columns.push(converted.values);
             unread.push(with_told(converted.unread, told.iter().filter(|one| one.column == *name), rows));
         }
@@ -369,6 +387,15 @@ impl Form {
                     return Err(Error::internal(format!("'{text}' was not thought to be unreadable")));
                 }
             }
+        }
+        if self.unsure.is_some() {
+            columns.push(match batch.column_by_name(UNSURE).and_then(|bits| bits.as_boolean_opt()) {
+                Some(bits) => {
+                    let sure = arrow::compute::not(bits)?;
+                    arrow::compute::nullif(bits, &sure)?
+                }
+                None => new_null_array(&DataType::Boolean, rows),
+            });
         }
         let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns)?;
         self.found.rows.fetch_add(rows as u64, Ordering::Relaxed);
@@ -428,17 +455,21 @@ pub async fn ordered(side: &Side, form: &Arc<Form>, asked: Asked, state: &Sessio
         return Ok(Ordered { work: Work::of(&plan), plan, streamed: false });
     }
     let streamed = match &side.rows {
-        SideRows::Source(source) => comes_in_order(source, form).await?,
+        SideRows::Source(source) => {
+            comes_in_order(source, form).await?
+                && (!asked.beside || source.shares_connection(&form.key_columns()).await?)
+        }
         SideRows::Plan(_) => false,
     };
     let mut own = None;
     let (base, state) = match &side.rows {
         SideRows::Plan(plan) => (LogicalPlanBuilder::from(plan.clone()), state),
         SideRows::Source(source) => {
+            let after = asked.after.as_deref().filter(|_| streamed).map(|after| form.raw_key(after)).transpose()?;
             let read = SourceRead {
                 // a list of keys is of the columns that it is ordered by
                 ordered_by: if streamed || !asked.keys.is_empty() { form.key_columns() } else { Vec::new() },
-                after: asked.after.as_deref().filter(|_| streamed).map(|after| form.raw_key(after)).transpose()?,
+                after: after.flatten().filter(|key| form.is_held(source.as_ref(), key)),
                 keys: asked.keys.clone(),
                 ..SourceRead::default()
             };
@@ -451,14 +482,24 @@ pub async fn ordered(side: &Side, form: &Arc<Form>, asked: Asked, state: &Sessio
         }
     };
     let mut plan = base.alias(RELATION)?;
-    for condition in side.condition.iter().filter(|_| asked.filtered).chain(&asked.also) {
+    let column = |name: &str| Expr::Column(PlanColumn::new(Some(RELATION), name));
+    let mut projected: Vec<Expr> = form.columns().iter().map(|name| column(name)).collect();
+    let is_source = matches!(side.rows, SideRows::Source(_));
+    if let Some(condition) = side.condition.as_ref().filter(|_| asked.filtered) {
+        plan = if is_source {
+            // NULL for what could not be read must not make a row vanish
+            let bounds = bounds(condition, &column(UNREADABLE));
+            projected.push(bounds.unsure.alias(UNSURE));
+            plan.filter(bounds.may)?
+        } else {
+            plan.filter(condition.clone())?
+        };
+    }
+    if let Some(condition) = &asked.also {
         plan = plan.filter(condition.clone())?;
     }
-    let mut columns = form.columns();
-    if matches!(side.rows, SideRows::Source(_)) {
-        columns.push(UNREADABLE.to_string());
-    }
-    let projected = columns.iter().map(|name| Expr::Column(PlanColumn::new(Some(RELATION), name)));
+    // behind the others, as a read gives it
+    projected.extend(is_source.then(|| column(UNREADABLE)));
     let plan = plan.project(projected)?.build()?;
     let physical = yielding(state.create_physical_plan(&plan).await?)?;
     let work = Work::of(&physical);

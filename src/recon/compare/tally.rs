@@ -25,7 +25,8 @@ pub enum Class {
     Different,
     /// Both have the key, and one of them alone meets the condition.
     FilterMismatch,
-    /// A value could not be brought to the type in which it is compared.
+    /// A value could not be brought to the type in which it is compared, or could not be read and decides whether its row
+    /// meets the condition.
     Unreadable,
     /// The source has several rows of a key.
     DupSource,

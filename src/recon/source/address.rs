@@ -97,6 +97,15 @@ impl Address {
             "postgres" | "postgresql" => Database::Postgres,
             other => return Err(bad(format!("{other}:// is no source that can be read")).with_hint(FORMS)),
         };
+        let behind = [Some(url.path()), url.query(), url.fragment()];
+        if behind.into_iter().flatten().any(|part| part.contains('@')) {
+            return Err(bad(
+                "the address has an @ behind its host, so that host and password may be others than meant",
+            )
+            .with_hint(
+                "in a password write % codes: %2F for a slash, %3F for ?, %23 for #, %40 for @; in a name %40 for @",
+            ));
+        }
         let decoded = |text: &str| percent_decoded(text).ok_or_else(|| bad("the address is not UTF-8 behind its %"));
         let host = url.host_str().filter(|host| !host.is_empty()).unwrap_or("127.0.0.1");
         let host = decoded(host.trim_start_matches('[').trim_end_matches(']'))?;
@@ -242,6 +251,7 @@ mod tests {
             ("mysql://db/shop/pay", "mysql://db/shop", Some("pay")),
             ("postgresql://u:p@[::1]/shop?sslmode=require", "postgres://[::1]/shop", None),
             ("postgres://u@db:5432", "postgres://db", None),
+            ("mysql://u:p@db/a%40b?table=c%40d", "mysql://db/a@b", Some("c@d")),
         ];
         for (text, name, table) in cases {
             let address = Address::parse(text).expect(text);
@@ -268,6 +278,11 @@ mod tests {
             ("mysql://u:geheim@h/d?statement_timeout=0", "30s"),
             ("postgres://u:geheim@h/d?chunk_rows=0", "from 1 on"),
             ("postgres://u:geheim@%2Ftmp/d", "host and a port"),
+            // what a slash, a question mark and a hash cut off is the password
+            ("mysql://root:2024/geheim@db/shop", "%2F"),
+            ("mysql://root:2024?geheim@db/shop", "%2F"),
+            ("postgres://root:2024#geheim@db/shop", "%2F"),
+            ("mysql://root/geheim@db/shop", "%2F"),
         ];
         for (text, told) in cases {
             let error = Address::parse(text).expect_err(text);

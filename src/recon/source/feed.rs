@@ -42,6 +42,24 @@ impl Feed {
     pub(super) async fn unwanted(&self) {
         self.sender.closed().await;
     }
+
+    /// Tells it to others, who keep nothing open by it.
+    #[cfg(feature = "mysql")]
+    pub(super) fn wanted(&self) -> Wanted {
+        Wanted(self.sender.downgrade())
+    }
+}
+
+/// Whether somebody still wants what a read gives.
+#[cfg(feature = "mysql")]
+#[derive(Debug, Clone)]
+pub(super) struct Wanted(mpsc::WeakSender<Result<Option<RecordBatch>>>);
+
+#[cfg(feature = "mysql")]
+impl Wanted {
+    pub(super) fn is_so(&self) -> bool {
+        self.0.upgrade().is_some_and(|sender| !sender.is_closed())
+    }
 }
 
 /// Starts a task when the stream is first polled; the stream ends well only when the task says so.
@@ -135,9 +153,12 @@ impl OrderCheck {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use futures::StreamExt;
 
     use super::super::cells::{Cell, schema_of};
+    use super::super::manners::{Manners, Pace};
     use super::*;
 
     fn text_column() -> SourceColumn {
@@ -167,6 +188,25 @@ mod tests {
         rows.map(|batch| batch.map(|batch| batch.num_rows()).map_err(|e| Error::from(e).code().to_string()))
             .collect()
             .await
+    }
+
+    #[tokio::test]
+    async fn who_stops_polling_is_not_waited_for_between_two_chunks() {
+        let (told, heard) = tokio::sync::oneshot::channel();
+        let column = text_column();
+        let mut rows = stream(schema_of(&[&column], false), None, move |mut feed| async move {
+            let manners = Manners { pause: Duration::from_secs(3_600), ..Manners::default() };
+            let mut chunk = Chunk::new(&[&text_column()])?;
+            chunk.push(std::iter::once(Cell::Text("a")))?;
+            feed.give(chunk).await?;
+            let wanted = Pace::new(&manners).rest(&feed).await;
+            told.send(wanted).expect("the test listens");
+            Ok(())
+        });
+        assert!(rows.next().await.is_some_and(|batch| batch.is_ok()));
+        drop(rows);
+        let wanted = tokio::time::timeout(Duration::from_secs(20), heard).await.expect("the pause ends").expect("told");
+        assert!(!wanted);
     }
 
     #[tokio::test]

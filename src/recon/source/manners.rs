@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::feed::Feed;
+
 /// Limits that a source is read under.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -75,10 +77,15 @@ impl Pace {
         Duration::from_millis(u64::try_from(millis).unwrap_or(u64::MAX))
     }
 
-    /// Waits between two chunks.
-    pub(super) async fn rest(&self) {
+    /// Waits between two chunks; whether somebody wants the next one. Who does not is not waited for: the connection and
+    /// its transaction are kept as long.
+    pub(super) async fn rest(&self, feed: &Feed) -> bool {
         let paused = Instant::now() + self.manners.pause;
-        tokio::time::sleep_until(paused.max(self.began + self.due())).await;
+        tokio::select! {
+            biased;
+            () = feed.unwanted() => false,
+            () = tokio::time::sleep_until(paused.max(self.began + self.due())) => true,
+        }
     }
 }
 

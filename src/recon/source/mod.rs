@@ -258,6 +258,17 @@ pub trait Source: Send + Sync + fmt::Debug {
     /// its plan.
     async fn is_indexed(&self, ordered_by: &[String]) -> Result<bool>;
 
+    /// Whether a read in that order lets other reads begin before it has ended.
+    async fn shares_connection(&self, _ordered_by: &[String]) -> Result<bool> {
+        Ok(true)
+    }
+
+    /// Whether a column can hold a value, which is of its Arrow type: the database refuses to look for one that it
+    /// cannot.
+    fn holds(&self, _column: &str, _value: &ScalarValue) -> bool {
+        true
+    }
+
     /// Rows, as a stream of batches whose columns are those asked for. Rows are fetched in chunks as the stream is
     /// polled.
     ///

@@ -88,6 +88,39 @@ async fn the_right_side_is_a_query_with_codes_conditions_and_a_horizon() {
 }
 
 #[tokio::test]
+async fn a_condition_is_read_in_the_zone_that_is_stated() {
+    let (dir, _) = payments();
+    let session = session_of(&dir).await;
+    // one second after the epoch, on the clock of the zone
+    let of = |clock: &str| format!("(SELECT id, TIMESTAMP '1970-01-01 {clock}:01' AS \"at\" FROM t)");
+    let sql = |right: &str, from: &str, to: &str, zone: &str| {
+        format!(
+            "RECONCILE t WITH {right} ON KEY (id) COMPARE (\"at\") \
+             WHERE \"at\" >= TIMESTAMP '1970-01-01 {from}' AND \"at\" < TIMESTAMP '1970-01-01 {to}' ZONE '{zone}'"
+        )
+    };
+    let found = async |sql: String| {
+        let report = session.reconcile(&sql, None).await.unwrap().report;
+        (report.verdict, report.left.rows, report.right.rows)
+    };
+    let equal = (Verdict::Equal, 3, 3);
+    assert_eq!(found(sql(&of("08:00"), "08:00:00", "08:00:02", "+08:00")).await, equal);
+    assert_eq!(found(sql(&of("00:00"), "00:00:00", "00:00:02", "+00:00")).await, equal);
+    session.run_one("SET TIME ZONE '+08:00'").await.unwrap();
+    for zone in ["UTC", "+00:00", "Z"] {
+        assert_eq!(found(sql(&of("00:00"), "00:00:00", "00:00:02", zone)).await, equal, "{zone}");
+    }
+    assert_eq!(found(sql(&of("08:00"), "08:00:00", "08:00:02", "+08:00")).await, equal);
+    // what a query of a side says stays in the zone of the session
+    let own = "(SELECT id, CAST(\"at\" AS TIMESTAMP(3)) - INTERVAL '8' HOUR AS \"at\" FROM t)";
+    assert_eq!(found(sql(own, "00:00:00", "00:00:02", "UTC")).await, equal);
+    // and so does the condition where nothing else is stated
+    let days = "RECONCILE t WITH t ON KEY (id) WHERE extract(hour FROM \"at\") =";
+    assert_eq!(found(format!("{days} 8")).await, equal);
+    assert_eq!(found(format!("{days} 0 ZONE 'UTC'")).await, equal);
+}
+
+#[tokio::test]
 async fn files_are_sides_identified_by_their_bytes() {
     let (dir, _) = payments();
     let session = session_of(&dir).await;

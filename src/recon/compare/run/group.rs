@@ -86,7 +86,11 @@ impl Run<'_> {
         let (one_keys, other_keys) = (keys(&one)?, keys(&other)?);
         let readable = |right: bool, batch: &RecordBatch, row: usize| {
             let form = &self.forms[usize::from(right)];
-            form.unread.iter().flatten().all(|at| batch.columns().get(*at).is_none_or(|column| column.is_null(row)))
+            form.unread
+                .iter()
+                .flatten()
+                .chain(&form.unsure)
+                .all(|at| batch.columns().get(*at).is_none_or(|column| column.is_null(row)))
         };
         let mut by_value: HashMap<&[u8], Vec<usize>> = HashMap::new();
         for row in (0..rights.len()).rev().filter(|row| readable(true, &other, *row)) {

@@ -1,8 +1,12 @@
 mod classes;
+mod kept;
 mod mended;
 mod naive;
 mod passes;
+mod sources;
+mod told;
 mod types;
+mod unread;
 
 use std::sync::Arc;
 

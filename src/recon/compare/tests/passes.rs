@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use arrow::array::{Array, ListBuilder, StringBuilder, StructBuilder};
 use arrow::compute::{SortColumn, lexsort_to_indices, take_record_batch};
 use arrow::datatypes::DataType;
 use async_trait::async_trait;
@@ -11,24 +12,28 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::stream;
 
 use super::*;
-use crate::recon::source::{Source, SourceColumn, SourceOrder, SourcePosition, SourceRead, SourceWork};
+use crate::recon::source::{
+    Source, SourceColumn, SourceOrder, SourcePosition, SourceRead, SourceWork, unreadable_field,
+};
 
 /// A database of one table in memory, with an index on its key.
 #[derive(Debug)]
-struct Memory {
-    rows: RecordBatch,
-    columns: Vec<SourceColumn>,
-    key: Vec<String>,
-    position: SourcePosition,
-    order: bool,
+pub(super) struct Memory {
+    pub(super) rows: RecordBatch,
+    pub(super) columns: Vec<SourceColumn>,
+    pub(super) key: Vec<String>,
+    pub(super) position: SourcePosition,
+    pub(super) order: bool,
+    /// Values that could not be read: of a key, in a column, as text.
+    pub(super) unread: Vec<(i64, &'static str, &'static str)>,
     /// Rows come from the last to the first, whatever was asked for.
-    backwards: bool,
-    queries: AtomicU64,
-    given: AtomicU64,
+    pub(super) backwards: bool,
+    pub(super) queries: AtomicU64,
+    pub(super) given: AtomicU64,
 }
 
 impl Memory {
-    fn new(rows: RecordBatch, key: &str) -> Self {
+    pub(super) fn new(rows: RecordBatch, key: &str) -> Self {
         let column = |field: &Arc<arrow::datatypes::Field>| SourceColumn {
             name: field.name().clone(),
             data_type: field.data_type().clone(),
@@ -48,6 +53,7 @@ impl Memory {
                 ..SourcePosition::default()
             },
             order: true,
+            unread: Vec::new(),
             backwards: false,
             queries: AtomicU64::new(0),
             given: AtomicU64::new(0),
@@ -104,7 +110,14 @@ impl Source for Memory {
         let rows = arrow::compute::filter_record_batch(&rows, &wanted).unwrap();
         self.given.fetch_add(rows.num_rows() as u64, Ordering::Relaxed);
         let columns: Vec<usize> = read.columns.iter().map(|name| rows.schema().index_of(name).unwrap()).collect();
-        let rows = rows.project(&columns).unwrap();
+        let told = unreadable(rows.column_by_name(&self.key[0]).unwrap(), &self.unread);
+        let mut rows = rows.project(&columns).unwrap();
+        if read.unreadable {
+            let (mut fields, mut columns) = (rows.schema().fields().to_vec(), rows.columns().to_vec());
+            fields.push(Arc::new(unreadable_field()));
+            columns.push(told);
+            rows = RecordBatch::try_new(Arc::new(arrow::datatypes::Schema::new(fields)), columns).unwrap();
+        }
         let chunks: Vec<_> =
             (0..rows.num_rows()).step_by(700).map(|at| Ok(rows.slice(at, 700.min(rows.num_rows() - at)))).collect();
         Ok(Box::pin(RecordBatchStreamAdapter::new(rows.schema(), stream::iter(chunks))))
@@ -115,8 +128,29 @@ impl Source for Memory {
     }
 }
 
+/// The column that tells what could not be read, of rows with these keys.
+fn unreadable(keys: &ArrayRef, unread: &[(i64, &str, &str)]) -> ArrayRef {
+    let field = unreadable_field();
+    let DataType::List(item) = field.data_type() else { panic!("a list") };
+    let DataType::Struct(parts) = item.data_type() else { panic!("of structs") };
+    let mut lists = ListBuilder::new(StructBuilder::from_fields(parts.clone(), 0)).with_field(Arc::clone(item));
+    for row in 0..keys.len() {
+        let own = |key: i64| ScalarValue::try_from_array(keys, row).unwrap() == ScalarValue::Int64(Some(key));
+        let mut any = false;
+        for (_, column, text) in unread.iter().filter(|(key, ..)| own(*key)) {
+            for (at, text) in [column, text].into_iter().enumerate() {
+                lists.values().field_builder::<StringBuilder>(at).unwrap().append_value(text);
+            }
+            lists.values().append(true);
+            any = true;
+        }
+        lists.append(any);
+    }
+    Arc::new(lists.finish())
+}
+
 /// Keys out of order and with gaps.
-fn rows(count: i64, changed: impl Fn(i64) -> i64) -> RecordBatch {
+pub(super) fn rows(count: i64, changed: impl Fn(i64) -> i64) -> RecordBatch {
     let ids: Vec<i64> = (0..count).map(|at| (at * 7919) % count * 3).collect();
     let values = longs(ids.iter().map(|id| changed(*id)));
     let names: Vec<String> = ids.iter().map(|id| format!("name {id}")).collect();
@@ -231,7 +265,7 @@ async fn a_comparison_goes_on_from_what_is_done_of_the_same_sides() {
     let source = make();
     let whole = compared(left.clone(), Side::of_source(source), options()).await.unwrap();
     let text = std::fs::read_to_string(&path).unwrap();
-    let mut kept: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let kept: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(kept["segments"].as_array().unwrap().len(), 3, "two of 50 000 keys and the rest");
     // as if it had died behind the first segment
     let first = kept["segments"][0].clone();
@@ -244,12 +278,11 @@ async fn a_comparison_goes_on_from_what_is_done_of_the_same_sides() {
     assert!(resumed.notes.iter().any(|note| note.contains("went on")), "{resumed:?}");
     assert!(source.work().rows < 120_000, "the source is asked for the rest only");
     // another state of the source, another question
-    kept["identity"]["right"]["position"] = "Memory 1 at 4".into();
-    std::fs::write(&path, kept.to_string()).unwrap();
-    let error = compared(left.clone(), Side::of_source(make()), options()).await.unwrap_err();
+    let mut moved = Memory::new(rows(count, |id| id), "id");
+    moved.position.position = "4".into();
+    let error = compared(left.clone(), Side::of_source(Arc::new(moved)), options()).await.unwrap_err();
     assert_eq!(error.code(), "OtherComparison");
     assert!(error.to_string().contains("Memory 1 at 4"), "{error}");
-    std::fs::write(&path, text).unwrap();
     let sampled = Options { sample: Some(5), ..options() };
     assert_eq!(compared(left, Side::of_source(make()), sampled).await.unwrap_err().code(), "OtherComparison");
 }

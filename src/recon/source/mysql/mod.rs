@@ -12,10 +12,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use datafusion::common::ScalarValue;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::sql::sqlparser::dialect::MySqlDialect;
 use mysql_async::prelude::Queryable;
-use mysql_async::{Params, Row};
+use mysql_async::{Params, Row, Value};
 
 use super::address::Address;
 use super::manners::Manners;
@@ -24,6 +25,7 @@ use crate::error::Result;
 use columns::{Declared, Index, MyColumn, key_of, quoted};
 use reading::Way;
 use server::{Server, first, text, whole};
+use values::key_param;
 
 /// What all reads of a source share.
 struct Body {
@@ -175,7 +177,12 @@ async fn begin(server: &Server, version: &str) -> Result<SourcePosition> {
                     caveats.push("the position moved while the read began: the state lies between the two".into());
                     break Some(format!("{before} to {after}"));
                 }
-                (_, after) => break after,
+                (_, after) => {
+                    let unproven = after.as_ref().and_then(Log::unproven);
+                    is_state &= unproven.is_none();
+                    caveats.extend(unproven);
+                    break after.map(|after| after.to_string());
+                }
             }
         }
     };
@@ -223,23 +230,50 @@ async fn mariadb_position(server: &Server, caveats: &mut Vec<String>) -> Result<
     Ok(None)
 }
 
-async fn mysql_position(server: &Server) -> Result<Option<String>> {
-    let gtid = if_allowed(server, "SELECT @@GLOBAL.gtid_executed").await?.and_then(|rows| first(&rows));
-    let gtid = gtid.map(|gtid| gtid.replace('\n', "")).filter(|gtid| !gtid.is_empty());
+/// What MySQL says of its log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Log {
+    /// Where it ends; none where it may not be asked for.
+    end: Option<String>,
+    /// The transactions that are in it and committed; none where they have no names.
+    gtids: Option<String>,
+}
+
+impl fmt::Display for Log {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let gtids = self.gtids.as_ref().map(|gtids| format!("gtid {gtids}"));
+        f.write_str(&[self.end.clone(), gtids].into_iter().flatten().collect::<Vec<_>>().join(", "))
+    }
+}
+
+impl Log {
+    /// Why its end may not be that of a snapshot which was taken while it stood still: a transaction is written to the
+    /// log before others see it. The names of transactions are told when they are seen.
+    fn unproven(&self) -> Option<String> {
+        let has_end = self.end.as_deref().is_some_and(|end| end != NO_BINLOG);
+        (has_end && self.gtids.is_none()).then(|| {
+            "the position is that of the log, which may be a transaction ahead of what is read: with gtid_mode = ON it is \
+             exact"
+                .into()
+        })
+    }
+}
+
+async fn mysql_position(server: &Server) -> Result<Option<Log>> {
+    let gtids = if_allowed(server, "SELECT @@GLOBAL.gtid_executed FROM DUAL WHERE @@GLOBAL.gtid_mode = 'ON'").await?;
+    let gtids = gtids.and_then(|rows| first(&rows)).map(|gtids| gtids.replace('\n', ""));
+    let gtids = gtids.filter(|gtids| !gtids.is_empty());
     let mut status = if_allowed(server, "SHOW BINARY LOG STATUS").await?;
     if status.is_none() {
         status = if_allowed(server, "SHOW MASTER STATUS").await?;
     }
-    let file = status.as_ref().map(|rows| match rows.first() {
+    let end = status.as_ref().map(|rows| match rows.first() {
         Some(row) => {
             format!("{}:{}", text(row, "File").unwrap_or_default(), text(row, "Position").unwrap_or_default())
         }
         None => NO_BINLOG.into(),
     });
-    Ok(match (file, gtid) {
-        (Some(file), Some(gtid)) => Some(format!("{file}, gtid {gtid}")),
-        (file, gtid) => file.or(gtid.map(|gtid| format!("gtid {gtid}"))),
-    })
+    Ok((end.is_some() || gtids.is_some()).then_some(Log { end, gtids }))
 }
 
 /// How far a replica is behind.
@@ -480,11 +514,44 @@ impl Source for MySqlSource {
         self.is_served_in_order(ordered_by).await
     }
 
+    async fn shares_connection(&self, ordered_by: &[String]) -> Result<bool> {
+        self.is_chunked(ordered_by).await
+    }
+
+    fn holds(&self, column: &str, value: &ScalarValue) -> bool {
+        let known = self.body.columns.iter().find(|known| known.source.name == column);
+        // later years than the server has are another date to it, or none
+        let beyond = |param: &Option<Value>| matches!(param, Some(Value::Date(year, ..)) if *year > 9_999);
+        known.is_none_or(|known| key_param(known, value).is_ok_and(|param| !beyond(&param)))
+    }
+
     async fn read(&self, read: SourceRead) -> Result<SendableRecordBatchStream> {
         self.start(read).await
     }
 
     fn work(&self) -> SourceWork {
         self.body.server.work()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_log_alone_is_not_the_position_of_a_snapshot() {
+        let log = |end: Option<&str>, gtids: Option<&str>| Log {
+            end: end.map(str::to_string),
+            gtids: gtids.map(str::to_string),
+        };
+        for (log, shown, proven) in [
+            (log(Some("b.1:5"), Some("u:1-9")), "b.1:5, gtid u:1-9", true),
+            (log(Some("b.1:5"), None), "b.1:5", false),
+            (log(None, Some("u:1-9")), "gtid u:1-9", true),
+            // that it has none is told by itself
+            (log(Some(NO_BINLOG), None), NO_BINLOG, true),
+        ] {
+            assert_eq!((log.to_string().as_str(), log.unproven().is_none()), (shown, proven));
+        }
     }
 }

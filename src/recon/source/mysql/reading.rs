@@ -190,6 +190,16 @@ impl MySqlSource {
         Ok(ordered.is_empty() || self.way(&ordered).await?.is_some())
     }
 
+    /// Whether rows come in that order in chunks, between which the connection is free.
+    pub(super) async fn is_chunked(&self, ordered_by: &[String]) -> Result<bool> {
+        if self.body.is_query {
+            return Ok(false);
+        }
+        let ordered = self.positions(ordered_by)?;
+        let way = if ordered.is_empty() { None } else { self.way(&ordered).await? };
+        Ok(way.is_some_and(|way| way.total.is_some()))
+    }
+
     pub(super) async fn start(&self, read: SourceRead) -> Result<SendableRecordBatchStream> {
         let body = Arc::clone(&self.body);
         let ordered = self.positions(&read.ordered_by)?;
@@ -268,7 +278,9 @@ async fn in_chunks(plan: Plan, index: String, total: Vec<usize>, mut feed: Feed)
         }
         let end = end.map(Row::unwrap).and_then(|values| values.get(plan.read.len()..).map(<[Value]>::to_vec));
         last = Some(end.filter(|end| end.len() == columns.len()).ok_or_else(|| Error::internal("a chunk has no end"))?);
-        pace.rest().await;
+        if !pace.rest(&feed).await {
+            return Ok(());
+        }
     }
 }
 
@@ -325,10 +337,9 @@ async fn by_keys(plan: Plan, of: Vec<usize>, keys: Vec<Vec<ScalarValue>>, mut fe
         let params = plan.params.iter().cloned().chain(bounds.params).collect();
         let Some((chunk, _)) = chunk_of(&plan, &sql, params, &feed).await? else { return Ok(()) };
         pace.learn(chunk.rows(), chunk.bytes());
-        if !feed.give(chunk).await? {
+        if !feed.give(chunk).await? || !pace.rest(&feed).await {
             return Ok(());
         }
-        pace.rest().await;
     }
     Ok(())
 }
@@ -336,7 +347,7 @@ async fn by_keys(plan: Plan, of: Vec<usize>, keys: Vec<Vec<ScalarValue>>, mut fe
 /// One statement whose rows are taken as they come. It holds the connection.
 async fn in_one_go(plan: Plan, index: Option<String>, mut feed: Feed) -> Result<()> {
     let server = &plan.body.server;
-    let (mut held, _streaming) = server.hold_for_stream().await?;
+    let (mut held, _streaming) = server.hold_for_stream(&feed).await?;
     server.count_query();
     let index = index.as_deref().filter(|_| !plan.ordered.is_empty());
     let sql = format!("{}{}", plan.select(&[], index, Vec::new()), plan.order(&plan.ordered));
@@ -388,12 +399,11 @@ async fn in_one_go(plan: Plan, index: Option<String>, mut feed: Feed) -> Result<
             if chunk.rows() >= pace.rows() || chunk.bytes() > super::super::manners::CHUNK_BYTES {
                 let full = std::mem::replace(&mut chunk, Chunk::new(&plan.wanted())?);
                 pace.learn(full.rows(), full.bytes());
-                if !feed.give(full).await? {
+                if !feed.give(full).await? || !pace.rest(&feed).await {
                     server.stop_statement().await;
                     unwanted = true;
                     break;
                 }
-                pace.rest().await;
             }
         }
         // what is left is read away; of a statement that was stopped, little is

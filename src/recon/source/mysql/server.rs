@@ -8,7 +8,7 @@ use mysql_async::{Conn, DriverError, Error as Fault, Opts, OptsBuilder, Params, 
 use tokio::sync::{Mutex, MutexGuard, watch};
 
 use super::super::address::Address;
-use super::super::feed::Feed;
+use super::super::feed::{Feed, Wanted};
 use super::super::manners::Manners;
 use super::super::tls::{self, TlsMode};
 use super::super::{SourceWork, faults, secrets};
@@ -24,8 +24,8 @@ pub(super) struct Server {
     opts: Opts,
     connection: u32,
     conn: Mutex<Option<Conn>>,
-    /// Whether a result is being streamed, which nothing else can pass.
-    streaming: watch::Sender<bool>,
+    /// The result that is being streamed, which nothing else can pass while somebody wants it.
+    streaming: watch::Sender<Option<Wanted>>,
     lost: parking_lot::Mutex<Option<String>>,
     pub(super) manners: Manners,
     pub(super) is_mariadb: bool,
@@ -82,7 +82,7 @@ impl Server {
             opts,
             connection: conn.id(),
             conn: Mutex::new(Some(conn)),
-            streaming: watch::Sender::new(false),
+            streaming: watch::Sender::new(None),
             lost: parking_lot::Mutex::new(None),
             manners,
             is_mariadb: version.contains("MariaDB"),
@@ -112,12 +112,13 @@ impl Server {
         self.queries.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Waits for the connection; where a stream holds it, nobody waits: the stream may be polled by whoever asks.
+    /// Waits for the connection; where a stream holds it, nobody waits: the stream may be polled by whoever asks. One that
+    /// nobody polls any more gives it back.
     pub(super) async fn hold(&self) -> Result<Held<'_>> {
         let mut streaming = self.streaming.subscribe();
         let held = tokio::select! {
             biased;
-            _ = streaming.wait_for(|streaming| *streaming) => return Err(faults::busy(&self.name)),
+            _ = streaming.wait_for(|streaming| streaming.as_ref().is_some_and(Wanted::is_so)) => return Err(faults::busy(&self.name)),
             held = self.conn.lock() => held,
         };
         if held.is_none() {
@@ -127,9 +128,9 @@ impl Server {
     }
 
     /// Takes the connection for a stream.
-    pub(super) async fn hold_for_stream(&self) -> Result<(Held<'_>, Streaming<'_>)> {
+    pub(super) async fn hold_for_stream(&self, feed: &Feed) -> Result<(Held<'_>, Streaming<'_>)> {
         let held = self.hold().await?;
-        self.streaming.send_replace(true);
+        self.streaming.send_replace(Some(feed.wanted()));
         Ok((held, Streaming(self)))
     }
 
@@ -237,7 +238,7 @@ pub(super) struct Streaming<'a>(&'a Server);
 
 impl Drop for Streaming<'_> {
     fn drop(&mut self) {
-        self.0.streaming.send_replace(false);
+        self.0.streaming.send_replace(None);
     }
 }
 

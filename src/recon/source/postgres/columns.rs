@@ -1,6 +1,7 @@
 //! What PostgreSQL declares, and the Arrow types it is read as.
 
 use arrow::datatypes::DataType;
+use datafusion::common::ScalarValue;
 
 use super::super::cells::{decimal_type, time_type, timestamp_type};
 use super::super::{SourceColumn, SourceOrder};
@@ -112,7 +113,28 @@ fn numeric_type(modifier: i32) -> DataType {
     }
 }
 
+/// The first and the last day that PostgreSQL has, from 1970-01-01.
+const DAYS: std::ops::RangeInclusive<i32> = -2_440_588..=2_145_042_905;
+
+/// Whether a text is an identifier as the server writes it.
+fn is_uuid(text: &str) -> bool {
+    text.len() == 36
+        && text.bytes().enumerate().all(|(at, byte)| match at {
+            8 | 13 | 18 | 23 => byte == b'-',
+            _ => byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte),
+        })
+}
+
 impl PgColumn {
+    /// Whether it may have a value of its Arrow type: the server refuses what it cannot have where one is looked for.
+    pub(super) fn holds(&self, value: &ScalarValue) -> bool {
+        match value {
+            ScalarValue::Utf8(Some(text)) => !text.contains('\0') && (self.base != "uuid" || is_uuid(text)),
+            ScalarValue::Date32(Some(days)) => DAYS.contains(days),
+            _ => true,
+        }
+    }
+
     /// What is selected.
     pub(super) fn selected(&self) -> String {
         match self.kind {
@@ -175,6 +197,25 @@ impl PgColumn {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn values_that_a_type_cannot_have_are_known() {
+        let column = |base: &str| Declared { base: base.into(), ..Declared::default() }.column(true);
+        let text = |text: &str| ScalarValue::from(text);
+        for (base, value, held) in [
+            ("uuid", text("123e4567-e89b-12d3-a456-426655440000"), true),
+            ("uuid", text("123E4567-E89B-12D3-A456-426655440000"), false),
+            ("uuid", text("123e4567e89b-12d3-a456-4266554400000"), false),
+            ("uuid", text("test-1"), false),
+            ("text", text("test-1"), true),
+            ("text", text("a\0"), false),
+            ("date", ScalarValue::Date32(Some(2_145_042_905)), true),
+            ("date", ScalarValue::Date32(Some(i32::MAX)), false),
+            ("date", ScalarValue::Date32(Some(i32::MIN)), false),
+        ] {
+            assert_eq!(column(base).holds(&value), held, "{base} {value:?}");
+        }
+    }
 
     #[test]
     fn numerics_have_the_type_that_holds_them() {

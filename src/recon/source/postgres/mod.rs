@@ -23,7 +23,9 @@ use super::bounds::{Bounds, Term, listed};
 use super::cells::{Chunk, schema_of};
 use super::feed::{self, Feed, OrderCheck};
 use super::manners::{Manners, Pace};
-use super::{Source, SourceColumn, SourceOrder, SourcePosition, SourceRead, SourceWork, faults, is_fixed, is_query, relations};
+use super::{
+    Source, SourceColumn, SourceOrder, SourcePosition, SourceRead, SourceWork, faults, is_fixed, is_query, relations,
+};
 use crate::error::{Error, Result};
 use columns::{Declared, PgColumn, quoted};
 use server::Server;
@@ -454,10 +456,9 @@ async fn by_cursor(plan: Plan, is_binary: bool, mut feed: Feed) -> Result<()> {
         let Some(rows) = server.rows_for(&feed, &fetch, &[]).await? else { return Ok(()) };
         let chunk = plan.chunk(&rows)?;
         pace.learn(rows.len(), chunk.bytes());
-        if !feed.give(chunk).await? || rows.len() < asked {
+        if !feed.give(chunk).await? || rows.len() < asked || !pace.rest(&feed).await {
             return Ok(());
         }
-        pace.rest().await;
     }
 }
 
@@ -477,10 +478,9 @@ async fn by_keys(plan: Plan, of: Vec<usize>, keys: Vec<Vec<ScalarValue>>, mut fe
         let Some(rows) = server.rows_for(&feed, &sql, &bounds.params).await? else { return Ok(()) };
         let chunk = plan.chunk(&rows)?;
         pace.learn(rows.len(), chunk.bytes());
-        if !feed.give(chunk).await? {
+        if !feed.give(chunk).await? || !pace.rest(&feed).await {
             return Ok(());
         }
-        pace.rest().await;
     }
     Ok(())
 }
@@ -526,6 +526,11 @@ impl Source for PgSource {
         let plan: serde_json::Value =
             serde_json::from_slice(&plan).map_err(|e| Error::internal("EXPLAIN gives no JSON").with_source(e))?;
         Ok(!sorts(&plan))
+    }
+
+    fn holds(&self, column: &str, value: &ScalarValue) -> bool {
+        let known = self.body.columns.iter().find(|known| known.source.name == column);
+        known.is_none_or(|known| known.holds(value))
     }
 
     async fn read(&self, read: SourceRead) -> Result<SendableRecordBatchStream> {
