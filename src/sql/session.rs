@@ -423,6 +423,7 @@ impl Session {
             digits: digits::of(plan),
             timing: Timing { resolve: resolved, plan: planning.elapsed().saturating_sub(manifests), manifests },
             plan: Some(physical),
+            different: None,
         })
     }
 
@@ -451,6 +452,7 @@ impl Session {
             rules: Vec::new(),
             digits: Vec::new(),
             plan: None,
+            different: None,
         }
     }
 }
@@ -514,6 +516,7 @@ fn rows(batch: RecordBatch, run: &Run) -> StatementResult {
         rules: Vec::new(),
         digits: Vec::new(),
         plan: None,
+        different: None,
     }
 }
 

@@ -1,6 +1,7 @@
 //! Two sides by key: one pass over both in the order of the key, and a look at what one side alone showed.
 
 mod group;
+mod nothing;
 
 use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
@@ -182,19 +183,18 @@ impl Comparison {
             ))
             .with_code("SumsNotClosed"));
         }
-        let read = forms.iter().map(|form| form.found.rows.load(std::sync::atomic::Ordering::Relaxed)).sum::<u64>();
-        if options.sample.is_some() && tally.rows == [0, 0] && read > 0 {
-            return Err(Error::invalid(format!(
-                "the sample holds no row: none of the {read} rows of both sides has a key in it, so nothing was compared"
-            ))
-            .with_code("EmptySample")
-            .with_hint("take a larger part, SAMPLE 10 PERCENT BY KEY HASH, or compare all"));
-        }
+        let horizon = options.horizon.as_ref().map(|value| shown(&value.to_array()?, 0)).transpose()?;
+        let limit = pairs.horizon.and_then(|at| pairs.all.get(at)).zip(horizon.as_ref());
+        let about = nothing::Kept {
+            horizon: limit.map(|(pair, value)| format!("{} <= {value}", pair.name())),
+            sampled: options.sample.is_some(),
+            forms: &forms,
+        };
+        nothing::check(&sides, &tally, about, &state).await?;
         let resumed = match &before {
             Some(before) => Some(before.told(left_form, options.progress.as_deref())?),
             None => None,
         };
-        let horizon = options.horizon.as_ref().map(|value| shown(&value.to_array()?, 0)).transpose()?;
         let more =
             |side: usize, at: usize| before.as_ref().and_then(|b| b.cut.get(side)?.get(at).copied()).unwrap_or(0);
         let cut = [0, 1].map(|side| -> Vec<u64> {
@@ -216,6 +216,8 @@ impl Comparison {
             resumed,
             horizon,
             filtered,
+            came: forms.each_ref().map(|form| form.found.rows.load(std::sync::atomic::Ordering::Relaxed)),
+            sent: [left_plan.sent.clone(), right_plan.sent.clone()],
         }))
     }
 }

@@ -118,9 +118,12 @@ impl Session {
     pub(super) async fn reconcile_rows(&self, run: &Run, asked: &Reconcile) -> Result<StatementResult> {
         if asked.verdict.is_some() {
             let (verdict, _) = self.judged(run, asked, None).await?;
-            return Ok(rows(verdict.rows()?, run));
+            let summary = &verdict.summary;
+            let different = (!summary.clean).then(|| format!("{}: {}", summary.outcome, summary.line));
+            return Ok(StatementResult { different, ..rows(verdict.rows()?, run) });
         }
         let report = self.compared(run, asked, None).await?;
-        Ok(rows(report.rows()?, run))
+        let different = (!report.verdict.is_clean()).then(|| report.line.clone());
+        Ok(StatementResult { different, ..rows(report.rows()?, run) })
     }
 }

@@ -1,8 +1,10 @@
 //! MySQL and MariaDB: a consistent snapshot in one connection, read by chunks of the primary key.
 //!
-//! `server.rs` the connection · `columns.rs` types and indexes · `values.rs` cells and parameters · `reading.rs` statements.
+//! `server.rs` the connection · `columns.rs` types and indexes · `values.rs` cells and parameters · `filters.rs`
+//! conditions · `reading.rs` statements.
 
 mod columns;
+mod filters;
 mod reading;
 mod server;
 mod values;
@@ -18,8 +20,9 @@ use mysql_async::prelude::Queryable;
 use mysql_async::{Params, Row};
 
 use super::address::Address;
+use super::bounds::Bounds;
 use super::manners::Manners;
-use super::{Source, SourceColumn, SourcePosition, SourceRead, SourceWork, faults, is_fixed, is_query, relations};
+use super::{Filter, Source, SourceColumn, SourcePosition, SourceRead, SourceWork, faults, is_fixed, is_query, relations};
 use crate::error::Result;
 use columns::{Declared, Index, MyColumn, key_of, quoted};
 use reading::Way;
@@ -478,6 +481,11 @@ impl Source for MySqlSource {
 
     async fn is_indexed(&self, ordered_by: &[String]) -> Result<bool> {
         self.is_served_in_order(ordered_by).await
+    }
+
+    fn takes(&self, filter: &Filter) -> bool {
+        let column = self.body.columns.iter().find(|column| column.source.name == filter.column);
+        column.is_some_and(|column| filters::filtered(&mut Bounds::new(true, false), column, &filter.test).is_some())
     }
 
     async fn read(&self, read: SourceRead) -> Result<SendableRecordBatchStream> {

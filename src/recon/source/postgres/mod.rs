@@ -3,9 +3,10 @@
 //! A cursor shows the transaction's one snapshot, is fetched from in chunks, and needs no order without ties: NULLs and
 //! doubles in the order asked for are neither lost nor read twice.
 //!
-//! `server.rs` the connection · `columns.rs` types · `values.rs` cells and parameters.
+//! `server.rs` the connection · `columns.rs` types · `values.rs` cells and parameters · `filters.rs` conditions.
 
 mod columns;
+mod filters;
 mod server;
 mod values;
 
@@ -23,7 +24,7 @@ use super::bounds::{Bounds, Term, listed};
 use super::cells::{Chunk, schema_of};
 use super::feed::{self, Feed, OrderCheck};
 use super::manners::{Manners, Pace};
-use super::{Source, SourceColumn, SourceOrder, SourcePosition, SourceRead, SourceWork, faults, is_fixed, is_query, relations};
+use super::{Filter, Source, SourceColumn, SourceOrder, SourcePosition, SourceRead, SourceWork, faults, is_fixed, is_query, relations};
 use crate::error::{Error, Result};
 use columns::{Declared, PgColumn, quoted};
 use server::Server;
@@ -404,6 +405,12 @@ impl PgSource {
             let terms = body.terms(&by, key)?;
             conditions.push(if is_after { bounds.beyond(&terms) } else { bounds.upto(&terms) });
         }
+        for filter in &read.filters {
+            let [at] = self.positions(std::slice::from_ref(&filter.column))?[..] else { continue };
+            let is_utf8 = body.server.is_utf8;
+            let sql = column(&at).and_then(|column| filters::filtered(&mut bounds, column, &filter.test, is_utf8));
+            conditions.push(sql.ok_or_else(|| Error::internal(format!("{filter} is no condition for this source")))?);
+        }
         let sources: Vec<&SourceColumn> = wanted.iter().filter_map(column).map(|column| &column.source).collect();
         let order: Vec<&SourceColumn> = by.iter().map(|column| &column.source).collect();
         let check = OrderCheck::of(body.server.name(), &sources, &order, false)?;
@@ -526,6 +533,13 @@ impl Source for PgSource {
         let plan: serde_json::Value =
             serde_json::from_slice(&plan).map_err(|e| Error::internal("EXPLAIN gives no JSON").with_source(e))?;
         Ok(!sorts(&plan))
+    }
+
+    fn takes(&self, filter: &Filter) -> bool {
+        let column = self.body.columns.iter().find(|column| column.source.name == filter.column);
+        let is_utf8 = self.body.server.is_utf8;
+        let mut bounds = Bounds::new(false, true);
+        column.is_some_and(|column| filters::filtered(&mut bounds, column, &filter.test, is_utf8).is_some())
     }
 
     async fn read(&self, read: SourceRead) -> Result<SendableRecordBatchStream> {
