@@ -17,6 +17,7 @@
 //! expected = "equal"
 //! map.status = { SUCC = "2" }
 //! tolerance.amount = "0.01"
+//! collate.nocase = ["pay_id"]         # texts in which upper and lower case are one
 //! ```
 
 mod at;
@@ -67,6 +68,15 @@ impl Number {
     }
 }
 
+/// How texts are compared.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Collate {
+    /// Columns whose texts are compared in lower case.
+    #[serde(default)]
+    nocase: Vec<String>,
+}
+
 /// One comparison.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -89,6 +99,8 @@ pub struct Check {
     map: BTreeMap<String, BTreeMap<String, String>>,
     #[serde(default)]
     tolerance: BTreeMap<String, Number>,
+    #[serde(default)]
+    collate: Collate,
     zone: Option<String>,
     #[serde(default)]
     half_up: bool,
@@ -231,6 +243,9 @@ impl Check {
         if !tolerances.is_empty() {
             sql.push_str(&format!(" TOLERANCE {}", tolerances.join(", ")));
         }
+        if !self.collate.nocase.is_empty() {
+            sql.push_str(&format!(" COLLATE NOCASE ({})", names(&self.collate.nocase)));
+        }
         if let Some(zone) = &self.zone {
             sql.push_str(&format!(" ZONE {}", string(zone)));
         }
@@ -308,6 +323,7 @@ mod tests {
             limit = 5
             map.status = { SUCC = "it's" }
             tolerance.amount = "0.01"
+            collate.nocase = ["id"]
             sample_percent = 0.5
             expected = "different"
             [[check]]
@@ -321,7 +337,7 @@ mod tests {
         assert_eq!(
             checks[0].statement(None, place("/d")).unwrap(),
             "RECONCILE pay.\"t@v3\" WITH '/d/s.csv' ON KEY (\"dt\", \"id\") COMPARE (\"amount\", \"status\" MAP ('SUCC' => 'it''s')) \
-             WHERE a = 1 HORIZON t <= TIMESTAMP '2026-04-16 10:00:00' TOLERANCE \"amount\" 0.01 SAMPLE 0.5 PERCENT BY KEY HASH \
+             WHERE a = 1 HORIZON t <= TIMESTAMP '2026-04-16 10:00:00' TOLERANCE \"amount\" 0.01 COLLATE NOCASE (\"id\") SAMPLE 0.5 PERCENT BY KEY HASH \
              LIMIT 5 PER CLASS"
         );
         assert_eq!(checks[0].expected, Expected::Different);

@@ -127,6 +127,7 @@ pub(super) struct Parts<'a> {
     pub(super) sample: Option<u32>,
     pub(super) resumed: Option<String>,
     pub(super) horizon: Option<String>,
+    pub(super) horizon_told: Option<String>,
     pub(super) filtered: bool,
     /// Rows that came of the sides, those beside the sample among them.
     pub(super) came: [u64; 2],

@@ -46,6 +46,8 @@ pub struct Options {
     pub wanted: Wanted,
     /// Rows newer than this, by the column in [`Wanted::horizon`], are left out.
     pub horizon: Option<ScalarValue>,
+    /// Where that comes from, for people, when nobody wrote it.
+    pub horizon_told: Option<String>,
     /// How values are brought to common types.
     pub manner: Manner,
     /// Keys that are looked at, of a million, by their hash; None: all.
@@ -127,6 +129,12 @@ impl Comparison {
     pub fn works(&self) -> [&Work; 2] {
         let [left, right] = &self.plans;
         [&left.work, &right.work]
+    }
+
+    /// The left side.
+    pub fn left(&self) -> &Side {
+        let [left, _] = &self.sides;
+        left
     }
 
     /// Compares.
@@ -215,6 +223,7 @@ impl Comparison {
             sample: options.sample,
             resumed,
             horizon,
+            horizon_told: options.horizon_told,
             filtered,
             came: forms.each_ref().map(|form| form.found.rows.load(std::sync::atomic::Ordering::Relaxed)),
             sent: [left_plan.sent.clone(), right_plan.sent.clone()],

@@ -27,9 +27,9 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, execute_
 use futures::{StreamExt, stream};
 use twox_hash::XxHash64;
 
-use super::convert::{Manner, convert, keeps_order, may_fail, shown};
+use super::convert::{Manner, convert, folded, keeps_order, may_fail, shown};
 use super::files::FileState;
-use super::pairs::{Column, Pair, Pairs};
+use super::pairs::{Column, CommonType, Pair, Pairs};
 use super::pool::Share;
 use self::source::SourceTable;
 use crate::error::{Error, Result};
@@ -129,6 +129,7 @@ impl Side {
                 data_type: column.data_type.clone(),
                 declared: Some(column.declared.clone()),
                 untyped: text && DECLARED_VALUES.contains(&base.as_str()),
+                collation: column.collation(),
             }
         };
         Self {
@@ -227,6 +228,8 @@ pub struct Form {
     pub schema: SchemaRef,
     /// By pair, the column of what could not be read.
     pub unread: Vec<Option<usize>>,
+    /// By pair, the column of the texts as they were, where they are compared in lower case.
+    written: Vec<Option<usize>>,
     /// The order of keys.
     pub keys: Arc<RowConverter>,
     /// What was found out so far.
@@ -252,6 +255,14 @@ impl Form {
                 fields.push(Field::new(format!("u{at}"), DataType::Utf8, true));
             }
         }
+        let mut written = Vec::new();
+        for (at, pair) in pairs.all.iter().enumerate() {
+            let is_folded = matches!(pair.common, CommonType::Text { folded: true, .. });
+            written.push(is_folded.then_some(fields.len()));
+            if is_folded {
+                fields.push(Field::new(format!("w{at}"), DataType::Utf8, true));
+            }
+        }
         let keys = pairs.all.iter().take(pairs.keys).map(|pair| SortField::new(pair.common.data_type()));
         Ok(Arc::new(Self {
             keys: Arc::new(RowConverter::new(keys.collect())?),
@@ -261,7 +272,13 @@ impl Form {
             manner,
             schema: Arc::new(Schema::new(fields)),
             unread,
+            written,
         }))
+    }
+
+    /// The column that shows the values of a pair as they were.
+    pub fn shown_at(&self, pair: usize) -> usize {
+        self.written.get(pair).copied().flatten().unwrap_or(pair)
     }
 
     fn column<'a>(&self, pair: &'a Pair) -> &'a Column {
@@ -334,6 +351,7 @@ impl Form {
         let rows = batch.num_rows();
         let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.schema.fields().len());
         let mut unread: Vec<Option<StringArray>> = Vec::new();
+        let mut written: Vec<ArrayRef> = Vec::new();
         let told = match batch.column_by_name(UNREADABLE) {
             Some(_) => unreadable_of(batch)?.1,
             None => Vec::new(),
@@ -355,7 +373,14 @@ impl Form {
                 let texts = texts.as_string::<i32>().iter().flatten();
                 count(&self.found.mapped, texts.filter(|text| map.contains_key(text.trim_end())).count() as u64);
             }
-            columns.push(converted.values);
+            columns.push(match pair.common {
+                CommonType::Text { folded: true, .. } => {
+                    let lower = folded(&converted.values);
+                    written.push(converted.values);
+                    lower
+                }
+                _ => converted.values,
+            });
             unread.push(with_told(converted.unread, told.iter().filter(|one| one.column == *name), rows));
         }
         for (at, unread) in unread.into_iter().enumerate() {
@@ -369,6 +394,7 @@ impl Form {
                 }
             }
         }
+        columns.extend(written);
         let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns)?;
         self.found.rows.fetch_add(rows as u64, Ordering::Relaxed);
         if asked.after.is_none() && asked.sample.is_none() {

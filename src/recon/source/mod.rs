@@ -172,6 +172,22 @@ pub struct SourceColumn {
     pub order: SourceOrder,
 }
 
+impl SourceColumn {
+    /// The collation by which texts are one that are different ones here, `A` and `a` among them; `unknown` where it is not
+    /// told. None: there is none.
+    pub fn collation(&self) -> Option<String> {
+        // MySQL names what its collations leave out, PostgreSQL marks those that take different texts for one
+        let widens = |name: &str| {
+            ["_ci", "_cs", "_ai"].iter().any(|ending| name.ends_with(ending)) || name.contains("nondeterministic")
+        };
+        match &self.order {
+            SourceOrder::Collation(name) if widens(name) || name == "unknown" => Some(name.clone()),
+            SourceOrder::Other if self.declared == "citext" => Some("citext".into()),
+            _ => None,
+        }
+    }
+}
+
 /// How a database sorts and compares the values of a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SourceOrder {

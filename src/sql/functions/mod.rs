@@ -107,6 +107,7 @@ impl Function {
                 "tolerance",
                 "except",
                 "zone",
+                "nocase",
                 "sample",
                 "limit",
                 "from",

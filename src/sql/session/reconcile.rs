@@ -107,7 +107,8 @@ impl Session {
 
     async fn compared(&self, run: &Run, asked: &Reconcile, sink: Option<Sink>) -> Result<Report> {
         let into = self.free_name(run, asked).await?;
-        let report = reconcile::plan(&run.statement, &run.state, asked, sink).await?.run().await?;
+        let comparison = reconcile::plan(&run.statement, &run.state, asked, sink).await?;
+        let report = reconcile::run(&run.statement, comparison).await?;
         if let Some((database, name)) = into {
             let table = MemTable::try_new(Report::schema(), vec![vec![report.rows()?]])?;
             self.settings().put_local(&database, &name, Arc::new(table));

@@ -30,6 +30,7 @@ pub(super) fn of(parts: &Parts<'_>, [left, right]: [&SideReport; 2], differences
     if let Some(horizon) = horizon {
         notes.push(format!("rows newer than {horizon} are LATE or LATE_UPDATE and in no sum; where that time is NULL a row is compared"));
     }
+    notes.extend(parts.horizon_told.clone());
     if *filtered {
         notes.push(format!(
             "keys that one side alone showed were looked for beside the condition: {} rows on the left and {} on the right were read for that, each at most once more",
@@ -77,6 +78,27 @@ pub(super) fn of(parts: &Parts<'_>, [left, right]: [&SideReport; 2], differences
             "the key is not unique: {} keys have {} rows on the right and {} keys have {} rows on the left; such rows are of DUP_SOURCE and DUP_LAKE, and of the class of the row they stand for besides",
             doubles[0].findings, doubles[0].right_rows, doubles[1].findings, doubles[1].left_rows
         ));
+    }
+    let lone = [Class::MissingInLake, Class::ExtraInLake].iter().all(|class| tally.count(*class).findings > 0);
+    for pair in pairs.all.iter().take(pairs.keys) {
+        let name = pair.name();
+        if let CommonType::Text { folded: true, .. } = pair.common {
+            notes.push(format!("column {name} of the key was compared in lower case: keys that differ in case alone are one"));
+            continue;
+        }
+        for (column, side) in [(&pair.left, &left.name), (&pair.right, &right.name)] {
+            let so = format!("such a key is MISSING_IN_LAKE and EXTRA_IN_LAKE; COLLATE NOCASE ({name}) compares it in lower case");
+            match column.collation.as_deref() {
+                // texts of a query are of some collation, and nothing has to come of it
+                Some("unknown") if lone && matches!(pair.common, CommonType::Text { .. }) => notes.push(format!(
+                    "column {name} of the key: the collation of {side} is not told, and it may take texts for one that differ here, as 'A' and 'a': {so}"
+                )),
+                Some("unknown") | None => {}
+                Some(collation) => notes.push(format!(
+                    "column {name} of the key: {side} compares it by {collation}, which takes texts for one that differ here, as 'A' and 'a': {so}"
+                )),
+            }
+        }
     }
     for (side, sent) in sides.iter().zip(sent) {
         if let SideRows::Source(source) = &side.rows {

@@ -159,6 +159,7 @@ const COLUMNS: &str = "SELECT a.attname::text AS name, b.oid::bigint AS oid, b.m
     format_type(a.atttypid, a.atttypmod) AS full, format_type(b.oid, -1) AS base, a.attnotnull AS not_null, \
     CASE WHEN l.collname = 'default' THEN (SELECT datcollate::text FROM pg_database WHERE datname = current_database() \
     AND coalesce(to_jsonb(pg_database) ->> 'datlocprovider', 'c') <> 'i') \
+    WHEN (to_jsonb(l) ->> 'collisdeterministic') = 'false' THEN l.collname::text || ' (ICU, nondeterministic)' \
     WHEN l.collprovider = 'i' THEN l.collname::text || ' (ICU)' ELSE l.collname::text END AS collation \
     FROM pg_attribute a LEFT JOIN pg_collation l ON l.oid = a.attcollation, LATERAL ( \
     WITH RECURSIVE under AS (SELECT t.oid, t.typtype, t.typbasetype, t.typtypmod, a.atttypmod AS modifier FROM pg_type t \
