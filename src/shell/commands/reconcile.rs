@@ -15,7 +15,7 @@ use super::listings::literal;
 use super::{Argument, Call, Command, Task, usage};
 use crate::error::Result;
 use crate::shell::checks::{Check, Expected, Place};
-use crate::shell::execute::{Answer, Show};
+use crate::shell::execute::{Answer, Collected, Show};
 use crate::shell::language::both;
 use crate::shell::state::Shell;
 use crate::shell::variables::replaced;
@@ -181,13 +181,57 @@ fn in_turn(examples: &[Example]) -> Vec<&Example> {
     (0..longest).flat_map(|at| classes.values().filter_map(move |all| all.get(at).copied())).collect()
 }
 
-/// What the source has of a value that differs, for the question where it went.
-fn expected(example: &Example) -> Option<String> {
-    let cell = Some(example).filter(|example| example.class == Class::Different)?.cells.first()?;
-    Some(match &cell.right {
+/// Columns of a finding that are asked for one by one.
+const CELLS: usize = 4;
+
+/// What the source has of the values that differ, for the question where they went.
+fn expected(example: &Example) -> Vec<String> {
+    if example.class != Class::Different {
+        return Vec::new();
+    }
+    let cells = example.cells.iter().take(CELLS).map(|cell| match &cell.right {
         Some(value) => format!("{}='{value}'", cell.column),
         None => format!("{}=null", cell.column),
-    })
+    });
+    cells.collect()
+}
+
+/// Why one key is as it is; `of`: the table, the key and the state. The source's row was there once, and lost, only where
+/// that is said of each of its values: an older row may have had one of them by chance.
+async fn cause(shell: &mut Shell, of: &str, expected: Vec<String>, line: &mut ReconcileLine) -> Result<()> {
+    let mut found: Vec<(Option<String>, Option<String>, Option<i64>)> = Vec::new();
+    for expected in expected {
+        let sql = format!("SELECT * FROM paimon_explain_key({of}, expected => {})", literal(&expected));
+        match shell.collect_sql(&sql, 1).await {
+            Ok(answer) => found.push(reason(&answer)),
+            // what no column of the table holds was never written to it
+            Err(error) if ["BadArgument", "ColumnNotFound"].contains(&error.code()) => {
+                found.clear();
+                break;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    let agreed = found.split_first().is_some_and(|(first, rest)| {
+        rest.iter().all(|(reason, _, snapshot)| (reason, snapshot) == (&first.0, &first.2))
+    });
+    let (reason, note, snapshot) = match found.into_iter().next().filter(|_| agreed) {
+        Some(first) => first,
+        None => reason(&shell.collect_sql(&format!("SELECT * FROM paimon_explain_key({of})"), 1).await?),
+    };
+    (line.reason, line.note, line.snapshot_id) = (reason, note, snapshot);
+    Ok(())
+}
+
+/// The reason of an answer, its sentence, and the commit that is to blame.
+fn reason(answer: &Collected) -> (Option<String>, Option<String>, Option<i64>) {
+    let Some(batch) = answer.batches.iter().find(|batch| batch.num_rows() > 0) else { return (None, None, None) };
+    let cell = |column: &str| {
+        let texts = batch.column_by_name(column)?.as_string_opt::<i32>()?;
+        texts.is_valid(0).then(|| texts.value(0).to_string())
+    };
+    let ids = batch.column_by_name("snapshot_id").and_then(|ids| ids.as_primitive_opt::<Int64Type>());
+    (cell("reason"), cell("sentence"), ids.filter(|ids| ids.is_valid(0)).map(|ids| ids.value(0)))
 }
 
 /// Why the first differing keys are as they are in the left table, and how often each reason was found.
@@ -208,35 +252,13 @@ async fn causes(shell: &mut Shell, done: &Reconciled) -> Result<Vec<ReconcileLin
             break;
         }
         let of = format!("{}, key => {}, at => {snapshot}", literal(&table), literal(&key.join(", ")));
-        let mut answer = None;
-        if let Some(expected) = expected(example) {
-            let sql = format!("SELECT * FROM paimon_explain_key({of}, expected => {})", literal(&expected));
-            match shell.collect_sql(&sql, 1).await {
-                // what no column of the table holds was never written to it
-                Err(error) if ["BadArgument", "ColumnNotFound"].contains(&error.code()) => {}
-                other => answer = Some(other),
-            }
-        }
-        let answer = match answer {
-            Some(answer) => answer,
-            None => shell.collect_sql(&format!("SELECT * FROM paimon_explain_key({of})"), 1).await,
-        };
         let mut line = ReconcileLine {
             class: Some(example.class.name().to_string()),
             key: Some(example.key_json()),
             ..ReconcileLine::of("cause")
         };
-        match answer {
-            Ok(answer) => {
-                let batch = answer.batches.iter().find(|batch| batch.num_rows() > 0);
-                let cell = |column: &str| {
-                    let texts = batch?.column_by_name(column)?.as_string_opt::<i32>()?;
-                    texts.is_valid(0).then(|| texts.value(0).to_string())
-                };
-                (line.reason, line.note) = (cell("reason"), cell("sentence"));
-                let ids = batch.and_then(|batch| batch.column_by_name("snapshot_id")?.as_primitive_opt::<Int64Type>());
-                line.snapshot_id = ids.filter(|ids| ids.is_valid(0)).map(|ids| ids.value(0));
-            }
+        match cause(shell, &of, expected(example), &mut line).await {
+            Ok(()) => {}
             Err(error) if error.code() == "Interrupted" => return Err(error),
             Err(error) => {
                 (line.reason, line.note) = (Some(error.code().to_string()), Some(error.message().to_string()));

@@ -2,6 +2,7 @@ mod classes;
 mod mended;
 mod naive;
 mod passes;
+mod sound;
 mod types;
 
 use std::sync::Arc;

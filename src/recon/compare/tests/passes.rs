@@ -15,12 +15,15 @@ use crate::recon::source::{Source, SourceColumn, SourceOrder, SourcePosition, So
 
 /// A database of one table in memory, with an index on its key.
 #[derive(Debug)]
-struct Memory {
+pub(super) struct Memory {
     rows: RecordBatch,
     columns: Vec<SourceColumn>,
     key: Vec<String>,
     position: SourcePosition,
-    order: bool,
+    /// Whether it has an index on its key.
+    pub(super) order: bool,
+    /// Rows of a read after which the connection is gone.
+    pub(super) fail_after: Option<usize>,
     /// Rows come from the last to the first, whatever was asked for.
     backwards: bool,
     queries: AtomicU64,
@@ -28,7 +31,7 @@ struct Memory {
 }
 
 impl Memory {
-    fn new(rows: RecordBatch, key: &str) -> Self {
+    pub(super) fn new(rows: RecordBatch, key: &str) -> Self {
         let column = |field: &Arc<arrow::datatypes::Field>| SourceColumn {
             name: field.name().clone(),
             data_type: field.data_type().clone(),
@@ -48,10 +51,18 @@ impl Memory {
                 ..SourcePosition::default()
             },
             order: true,
+            fail_after: None,
             backwards: false,
             queries: AtomicU64::new(0),
             given: AtomicU64::new(0),
         }
+    }
+
+    /// Says how it sorts and compares a column.
+    pub(super) fn order_by(&mut self, name: &str, order: SourceOrder) {
+        let column = self.columns.iter_mut().find(|column| column.name == name);
+        column.expect("the column is there").order = order;
+        self.order = false;
     }
 }
 
@@ -105,8 +116,12 @@ impl Source for Memory {
         self.given.fetch_add(rows.num_rows() as u64, Ordering::Relaxed);
         let columns: Vec<usize> = read.columns.iter().map(|name| rows.schema().index_of(name).unwrap()).collect();
         let rows = rows.project(&columns).unwrap();
-        let chunks: Vec<_> =
-            (0..rows.num_rows()).step_by(700).map(|at| Ok(rows.slice(at, 700.min(rows.num_rows() - at)))).collect();
+        let last = self.fail_after.map_or(rows.num_rows(), |after| after.min(rows.num_rows()));
+        let mut chunks: Vec<_> = (0..last).step_by(700).map(|at| Ok(rows.slice(at, 700.min(last - at)))).collect();
+        if self.fail_after.is_some() {
+            let lost = crate::error::Error::unavailable("the connection is gone").with_code("SourceLost");
+            chunks.push(Err(lost.into()));
+        }
         Ok(Box::pin(RecordBatchStreamAdapter::new(rows.schema(), stream::iter(chunks))))
     }
 
