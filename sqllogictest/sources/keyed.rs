@@ -276,7 +276,8 @@ pub(super) async fn cut<K>(url: &str, from: &str, kill: K) -> Result<(), String>
 where
     K: AsyncFnOnce(),
 {
-    let (_folder, session) = lake(&[("id", "INT NOT NULL"), ("v", "STRING")], "id", &[json!({"id": 1, "v": "x"})]).await?;
+    let (_folder, session) =
+        lake(&[("id", "INT NOT NULL"), ("v", "STRING")], "id", &[json!({"id": 1, "v": "x"})]).await?;
     let sql = format!("RECONCILE k WITH '{url}' FROM '{from}' ON KEY (id) INTO done");
     let (compared, ()) = futures::join!(session.run_one(&sql), kill());
     match compared {

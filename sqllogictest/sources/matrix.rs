@@ -118,7 +118,12 @@ pub(super) fn mysql(is_mariadb: bool) -> Vec<Column> {
         column("INT", "smallint unsigned", [(json!(65_535), "65535")], "65534"),
         column("BIGINT", "int unsigned", [(json!(4_294_967_295_i64), "4294967295")], "4294967294"),
         column("STRING", "set('a','b','c')", [(json!("a,c"), "'c,a'"), (json!(""), "''")], "'a,b'"),
-        column("STRING", "json", [(json!("{\"b\": 1, \"a\": [null]}"), "'{\"b\": 1, \"a\": [null]}'")], "'{\"b\": 2, \"a\": [null]}'"),
+        column(
+            "STRING",
+            "json",
+            [(json!("{\"b\": 1, \"a\": [null]}"), "'{\"b\": 1, \"a\": [null]}'")],
+            "'{\"b\": 2, \"a\": [null]}'",
+        ),
         column("DECIMAL(20, 0)", "bigint unsigned", [(json!("18446744073709551615"), "18446744073709551615")], "0"),
         column(
             "FLOAT",

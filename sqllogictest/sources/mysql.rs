@@ -77,7 +77,10 @@ async fn cut(server: &mut Server) -> Ended {
     let url = server.url("chunk_rows=100&pause=20ms");
     for from in ["s", "SELECT * FROM s"] {
         let kill = async || {
-            let sql = format!("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE db = '{}' AND id <> CONNECTION_ID()", server.database);
+            let sql = format!(
+                "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE db = '{}' AND id <> CONNECTION_ID()",
+                server.database
+            );
             for _ in 0..200 {
                 if server.conn.query_first::<u64, _>(&sql).await.expect("processes are listed") == Some(1) {
                     break;

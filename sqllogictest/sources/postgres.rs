@@ -38,8 +38,7 @@ async fn compared(server: &Server) -> Ended {
 }
 
 /// A collation in which upper and lower case are one.
-const FOLDING: &str =
-    "CREATE COLLATION folding (provider = icu, locale = 'und-u-ks-level2', deterministic = false)";
+const FOLDING: &str = "CREATE COLLATION folding (provider = icu, locale = 'und-u-ks-level2', deterministic = false)";
 
 async fn pushed(server: &Server) -> Ended {
     server.run(FOLDING).await;

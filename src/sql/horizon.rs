@@ -37,9 +37,12 @@ pub(crate) fn of(state: &SessionState, sides: [&Side; 2], asked: &Reconcile, zon
 
 fn auto([left, right]: [&Side; 2], column: &str, is_stated: bool, zone: &SessionZone) -> Result<Found> {
     let own = watermark(left).ok_or_else(|| {
-        Error::invalid(format!("{} ({}) has no watermark, so HORIZON AUTO has nothing to go by", left.name, left.position))
-            .with_code("BadHorizon")
-            .with_hint("write the time up to which it is whole: HORIZON pay_time <= TIMESTAMP '2026-04-16 10:00:00'")
+        Error::invalid(format!(
+            "{} ({}) has no watermark, so HORIZON AUTO has nothing to go by",
+            left.name, left.position
+        ))
+        .with_code("BadHorizon")
+        .with_hint("write the time up to which it is whole: HORIZON pay_time <= TIMESTAMP '2026-04-16 10:00:00'")
     })?;
     let mut parts = vec![(own, format!("the watermark of {}", left.name))];
     match &right.rows {

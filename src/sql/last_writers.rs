@@ -56,8 +56,7 @@ async fn found(
     wanted: &[usize],
 ) -> Result<Vec<(usize, i64)>> {
     let Some(at) = pin.snapshot.clone() else { return Ok(Vec::new()) };
-    if let (Some(first), Some(last)) =
-        (pin.table.earliest_snapshot_id().await?, pin.table.latest_snapshot_id().await?)
+    if let (Some(first), Some(last)) = (pin.table.earliest_snapshot_id().await?, pin.table.latest_snapshot_id().await?)
         && last.0 - first.0 > SNAPSHOTS
     {
         return Ok(Vec::new());
@@ -69,10 +68,11 @@ async fn found(
     let mut found = Vec::new();
     for place in wanted {
         let Some(example) = examples.get(*place) else { continue };
-        let parts = example.key.iter().map(|(name, value)| {
-            format!("{name}='{}'", value.as_deref().unwrap_or_default().replace('\'', "''"))
-        });
-        let key = Key::try_new(pin, &[ScalarValue::Utf8(Some(parts.collect::<Vec<_>>().join(", ")))])?;
+        let parts = example
+            .key
+            .iter()
+            .map(|(name, value)| format!("{name}='{}'", value.as_deref().unwrap_or_default().replace('\'', "''")));
+        let key = Key::try_new(&history.pin, &[ScalarValue::Utf8(Some(parts.collect::<Vec<_>>().join(", ")))])?;
         let why = explain(&history, &key, &asked, &budget, &source.zone).await?;
         let is_written = matches!(why.reason, Reason::ValueFrom | Reason::Tombstoned);
         let commit = why.commit.filter(|commit| is_written && commit.id <= at.id);

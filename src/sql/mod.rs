@@ -120,8 +120,8 @@ mod tests;
 pub use crate::query::Work;
 pub use crate::recon::accounting::{Accounting, AccountingRow};
 pub use crate::recon::compare::{
-    Cell, Class, ClassReport, ColumnReport, Count, Example, Line as ReconcileLine, Report as ReconcileReport, SideReport,
-    Sink, Verdict,
+    Cell, Class, ClassReport, ColumnReport, Count, Example, Line as ReconcileLine, Report as ReconcileReport,
+    SideReport, Sink, Verdict,
 };
 pub use crate::recon::retention::{Hold, Reason};
 pub use crate::recon::source;

@@ -81,7 +81,9 @@ pub fn keeps_order(column: &Column, common: &CommonType, mapped: bool) -> bool {
         return false;
     }
     match (&column.data_type, common) {
-        (DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View, CommonType::Text { trimmed, folded }) => !trimmed && !folded,
+        (DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View, CommonType::Text { trimmed, folded }) => {
+            !trimmed && !folded
+        }
         (
             DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_),
             CommonType::Binary,

@@ -365,9 +365,11 @@ pub fn pair(left: &[Column], right: &[Column], wanted: &Wanted) -> Result<Pairs>
     }
     for name in wanted.maps.keys().chain(wanted.tolerances.keys()).chain(&wanted.folded) {
         if !known(&all, name) {
-            return Err(Error::invalid(format!("column {name} is not compared, but has a MAP, a tolerance or COLLATE"))
-                .with_code("ColumnNotFound")
-                .with_hint(known_names("columns", name, all.iter().map(Pair::name))));
+            return Err(Error::invalid(format!(
+                "column {name} is not compared, but has a MAP, a tolerance or COLLATE"
+            ))
+            .with_code("ColumnNotFound")
+            .with_hint(known_names("columns", name, all.iter().map(Pair::name))));
         }
     }
     let mut horizon = None;

@@ -222,4 +222,3 @@ impl fmt::Display for Report {
         f.write_str(&self.line)
     }
 }
-

@@ -27,11 +27,11 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, execute_
 use futures::{StreamExt, stream};
 use twox_hash::XxHash64;
 
+use self::source::SourceTable;
 use super::convert::{Manner, convert, folded, keeps_order, may_fail, shown};
 use super::files::FileState;
 use super::pairs::{Column, CommonType, Pair, Pairs};
 use super::pool::Share;
-use self::source::SourceTable;
 use crate::error::{Error, Result};
 use crate::query::{Work, yielding};
 use crate::recon::source::{Source, SourceOrder, SourceRead, SourceWork, UNREADABLE, Unreadable, unreadable_of};

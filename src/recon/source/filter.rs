@@ -122,9 +122,10 @@ pub fn widens(from: &DataType, to: &DataType) -> bool {
         }
         (from, DataType::Int64) => from.is_integer() && *from != DataType::UInt64,
         (from, DataType::Decimal128(p, s) | DataType::Decimal256(p, s)) if from.is_integer() => whole(*p, *s) >= 20,
-        (DataType::Decimal128(p, s) | DataType::Decimal256(p, s), DataType::Decimal128(q, t) | DataType::Decimal256(q, t)) => {
-            s <= t && whole(*p, *s) <= whole(*q, *t)
-        }
+        (
+            DataType::Decimal128(p, s) | DataType::Decimal256(p, s),
+            DataType::Decimal128(q, t) | DataType::Decimal256(q, t),
+        ) => s <= t && whole(*p, *s) <= whole(*q, *t),
         _ => false,
     }
 }

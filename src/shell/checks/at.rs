@@ -101,8 +101,8 @@ impl<'a> Given<'a> {
                 None if found.any.is_some() => return Err("two states are given with --at for every table".into()),
                 None => found.any = Some(at),
                 Some(table) => {
-                    let twice = found.of_tables.iter().filter_map(|other| named(other).0);
-                    if twice.into_iter().any(|other| is_same(other, table, database)) {
+                    let mut twice = found.of_tables.iter().copied().filter_map(|other| named(other).0);
+                    if twice.any(|other| is_same(other, table, database)) {
                         return Err(format!("two states of {table} are given with --at"));
                     }
                     found.of_tables.push(at);
@@ -114,8 +114,8 @@ impl<'a> Given<'a> {
 
     /// What a table is read at.
     pub fn of(&self, table: &str) -> At<'a> {
-        let own = self.of_tables.iter().map(|at| named(at));
-        let own = own.into_iter().find(|(of, _)| of.is_some_and(|of| is_same(of, table, self.database)));
+        let mut own = self.of_tables.iter().copied().map(named);
+        let own = own.find(|(of, _)| of.is_some_and(|of| is_same(of, table, self.database)));
         match (own, self.any) {
             (Some((_, pin)), _) | (None, Some(pin)) => At::Pin(pin),
             (None, None) if self.of_tables.is_empty() => At::Own,
@@ -125,7 +125,8 @@ impl<'a> Given<'a> {
 
     /// One that is of none of these tables.
     pub fn unused<'b>(&self, tables: impl Iterator<Item = &'b str> + Clone) -> Option<&'a str> {
-        let is_of = |at: &&str| named(at).0.is_some_and(|of| tables.clone().any(|table| is_same(of, table, self.database)));
+        let is_of =
+            |at: &&str| named(at).0.is_some_and(|of| tables.clone().any(|table| is_same(of, table, self.database)));
         self.of_tables.iter().copied().find(|at| !is_of(at))
     }
 }

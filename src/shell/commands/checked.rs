@@ -33,8 +33,7 @@ pub fn wanted(
         let known: Vec<&str> = all.iter().map(|check| check.name.as_str()).collect();
         return Err(usage(format!("there is no check {unknown} in the file: it has {}", known.join(", "))));
     }
-    let chosen: Vec<&Check> =
-        all.iter().filter(|check| names.is_empty() || names.contains(&check.name)).collect();
+    let chosen: Vec<&Check> = all.iter().filter(|check| names.is_empty() || names.contains(&check.name)).collect();
     let database = shell.session.database();
     let place = Place { folder: file.parent().unwrap_or(Path::new("")), database: &database };
     let given = Given::new(given, &database).map_err(usage)?;

@@ -157,9 +157,7 @@ impl Files {
                     writer.finish()?;
                     writer.into_inner()
                 }
-                Writer::Parquet(writer) => {
-                    writer.into_inner().map_err(|error| Error::from_datafusion(error.into()))?
-                }
+                Writer::Parquet(writer) => writer.into_inner().map_err(|error| Error::from_datafusion(error.into()))?,
             };
             whole.close()?;
             written.push(Self::name(class, self.format));
@@ -226,7 +224,14 @@ mod tests {
     use super::*;
 
     fn finding(class: Class) -> Example {
-        Example { class, key: vec![("id".into(), Some("1".into()))], cells: Vec::new(), left_rows: 1, right_rows: 0, snapshot: None }
+        Example {
+            class,
+            key: vec![("id".into(), Some("1".into()))],
+            cells: Vec::new(),
+            left_rows: 1,
+            right_rows: 0,
+            snapshot: None,
+        }
     }
 
     async fn elsewhere() -> (tempfile::TempDir, Warehouse) {
@@ -254,7 +259,10 @@ mod tests {
                 files.lock().write(&finding(class)).unwrap();
             }
             files.lock().finish(&[]).unwrap();
-            assert_eq!(names(&folder), [Files::name(Class::Different, format), Files::name(Class::MissingInLake, format)]);
+            assert_eq!(
+                names(&folder),
+                [Files::name(Class::Different, format), Files::name(Class::MissingInLake, format)]
+            );
         }
         std::fs::write(folder.join("mine.csv"), "x").unwrap();
         // one that is given up leaves what stood

@@ -77,8 +77,11 @@ pub(super) async fn provider(statement: &Arc<Statement>, call: &Call) -> Result<
     notices.into_iter().for_each(|notice| statement.notice(notice));
     let state = statement.state();
     let comparison = reconcile::plan(statement, &state, &asked, None).await?;
-    let compared =
-        Compared { statement: Arc::downgrade(statement), comparison: Mutex::new(Some(comparison)), rows: OnceCell::new() };
+    let compared = Compared {
+        statement: Arc::downgrade(statement),
+        comparison: Mutex::new(Some(comparison)),
+        rows: OnceCell::new(),
+    };
     let run = Arc::new(compared);
     Ok(Arc::new(CompareTable { run, schema: Report::schema() }))
 }

@@ -7,7 +7,12 @@ use super::{ColumnReport, Parts, SideReport};
 use crate::snapshot::SessionZone;
 
 /// The notes, those first that say what was left out.
-pub(super) fn of(parts: &Parts<'_>, [left, right]: [&SideReport; 2], differences: u64, columns: &[ColumnReport]) -> Vec<String> {
+pub(super) fn of(
+    parts: &Parts<'_>,
+    [left, right]: [&SideReport; 2],
+    differences: u64,
+    columns: &[ColumnReport],
+) -> Vec<String> {
     let Parts { sides, pairs, tally, cut, mapped, sample, resumed, horizon, filtered, came, sent, .. } = parts;
     let mut notes = Vec::new();
     if let Some(part) = *sample {
@@ -28,7 +33,9 @@ pub(super) fn of(parts: &Parts<'_>, [left, right]: [&SideReport; 2], differences
         ));
     }
     if let Some(horizon) = horizon {
-        notes.push(format!("rows newer than {horizon} are LATE or LATE_UPDATE and in no sum; where that time is NULL a row is compared"));
+        notes.push(format!(
+            "rows newer than {horizon} are LATE or LATE_UPDATE and in no sum; where that time is NULL a row is compared"
+        ));
     }
     notes.extend(parts.horizon_told.clone());
     if *filtered {
@@ -83,11 +90,15 @@ pub(super) fn of(parts: &Parts<'_>, [left, right]: [&SideReport; 2], differences
     for pair in pairs.all.iter().take(pairs.keys) {
         let name = pair.name();
         if let CommonType::Text { folded: true, .. } = pair.common {
-            notes.push(format!("column {name} of the key was compared in lower case: keys that differ in case alone are one"));
+            notes.push(format!(
+                "column {name} of the key was compared in lower case: keys that differ in case alone are one"
+            ));
             continue;
         }
         for (column, side) in [(&pair.left, &left.name), (&pair.right, &right.name)] {
-            let so = format!("such a key is MISSING_IN_LAKE and EXTRA_IN_LAKE; COLLATE NOCASE ({name}) compares it in lower case");
+            let so = format!(
+                "such a key is MISSING_IN_LAKE and EXTRA_IN_LAKE; COLLATE NOCASE ({name}) compares it in lower case"
+            );
             match column.collation.as_deref() {
                 // texts of a query are of some collation, and nothing has to come of it
                 Some("unknown") if lone && matches!(pair.common, CommonType::Text { .. }) => notes.push(format!(

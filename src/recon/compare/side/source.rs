@@ -9,7 +9,9 @@ use datafusion::common::ScalarValue;
 use datafusion::error::{DataFusionError, Result as DfResult};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::expr::InList;
-use datafusion::logical_expr::{Between, BinaryExpr, Cast, Expr, Operator as Op, TableProviderFilterPushDown, TableType};
+use datafusion::logical_expr::{
+    Between, BinaryExpr, Cast, Expr, Operator as Op, TableProviderFilterPushDown, TableType,
+};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
@@ -31,9 +33,8 @@ fn filters_of(condition: &Expr, schema: &Schema) -> Vec<Filter> {
         Expr::BinaryExpr(BinaryExpr { op: Op::Or, .. }) | Expr::InList(_) => {
             one_of(condition, schema).map(|(column, values)| Filter { column, test: Test::In(values) })
         }
-        Expr::BinaryExpr(BinaryExpr { left, op, right }) => operator_of(*op).and_then(|operator| {
-            compared(left, operator, right).or_else(|| compared(right, operator.flipped(), left))
-        }),
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) => operator_of(*op)
+            .and_then(|operator| compared(left, operator, right).or_else(|| compared(right, operator.flipped(), left))),
         Expr::Between(Between { expr, negated: false, low, high }) => {
             let low = compared(expr, Operator::GreaterOrEqual, low);
             return low.into_iter().chain(compared(expr, Operator::LessOrEqual, high)).collect();

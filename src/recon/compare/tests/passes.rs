@@ -16,18 +16,18 @@ use crate::recon::source::{Source, SourceColumn, SourceOrder, SourcePosition, So
 /// A database of one table in memory, with an index on its key.
 #[derive(Debug)]
 pub(super) struct Memory {
-    rows: RecordBatch,
-    columns: Vec<SourceColumn>,
-    key: Vec<String>,
-    position: SourcePosition,
+    pub(super) rows: RecordBatch,
+    pub(super) columns: Vec<SourceColumn>,
+    pub(super) key: Vec<String>,
+    pub(super) position: SourcePosition,
     /// Whether it has an index on its key.
     pub(super) order: bool,
     /// Rows of a read after which the connection is gone.
     pub(super) fail_after: Option<usize>,
     /// Rows come from the last to the first, whatever was asked for.
-    backwards: bool,
-    queries: AtomicU64,
-    given: AtomicU64,
+    pub(super) backwards: bool,
+    pub(super) queries: AtomicU64,
+    pub(super) given: AtomicU64,
 }
 
 impl Memory {

@@ -88,9 +88,8 @@ async fn a_source_that_dies_midway_gives_no_verdict_and_keeps_whole_segments() {
         batch(vec![("id", longs(0..count)), ("v", longs((0..count).map(|id| if id % changed == 7 { -1 } else { id })))])
     };
     let left = side("l", &rows(i64::MAX));
-    let source = |fail_after: Option<usize>| {
-        Side::of_source(Arc::new(Memory { fail_after, ..Memory::new(rows(50_000), "id") }))
-    };
+    let source =
+        |fail_after: Option<usize>| Side::of_source(Arc::new(Memory { fail_after, ..Memory::new(rows(50_000), "id") }));
     let kept = || Options { progress: Some(path.clone()), ..by(&["id"]) };
     let whole = compared(left.clone(), source(None), by(&["id"])).await.unwrap();
     assert_eq!(told(&whole), (vec![("DIFFERENT", 3)], 119_997));

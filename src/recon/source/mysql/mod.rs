@@ -22,7 +22,9 @@ use mysql_async::{Params, Row};
 use super::address::Address;
 use super::bounds::Bounds;
 use super::manners::Manners;
-use super::{Filter, Source, SourceColumn, SourcePosition, SourceRead, SourceWork, faults, is_fixed, is_query, relations};
+use super::{
+    Filter, Source, SourceColumn, SourcePosition, SourceRead, SourceWork, faults, is_fixed, is_query, relations,
+};
 use crate::error::Result;
 use columns::{Declared, Index, MyColumn, key_of, quoted};
 use reading::Way;

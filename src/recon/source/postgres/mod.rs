@@ -24,7 +24,10 @@ use super::bounds::{Bounds, Term, listed};
 use super::cells::{Chunk, schema_of};
 use super::feed::{self, Feed, OrderCheck};
 use super::manners::{Manners, Pace};
-use super::{Filter, Source, SourceColumn, SourceOrder, SourcePosition, SourceRead, SourceWork, faults, is_fixed, is_query, relations};
+use super::{
+    Filter, Source, SourceColumn, SourceOrder, SourcePosition, SourceRead, SourceWork, faults, is_fixed, is_query,
+    relations,
+};
 use crate::error::{Error, Result};
 use columns::{Declared, PgColumn, quoted};
 use server::Server;
