@@ -28,7 +28,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, TimeUnit};
 
-pub(super) use self::common::{TEXT_SCALE, common_type, is_zoned};
+pub(super) use self::common::{common_type, is_zoned};
 use crate::error::{Error, Result};
 use crate::query::compared_type;
 use crate::snapshot::nearest::known_names;

@@ -113,7 +113,7 @@ fn own_type(column: &Column, of: Kind) -> Option<CommonType> {
 }
 
 /// Digits behind the point that texts are read with.
-pub(in super::super) const TEXT_SCALE: i8 = 30;
+const TEXT_SCALE: i8 = 30;
 
 /// What a text without a type is read as, beside a column that has one.
 fn untyped_beside(typed: &Column, of: Kind, trimmed: bool) -> Option<CommonType> {

@@ -11,7 +11,7 @@ use datafusion::logical_expr::{Expr, lit};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::{StreamExt, TryStreamExt, stream};
 
-use super::super::cursor::{At, Cursor};
+use super::super::cursor::Cursor;
 use super::super::pending::Waiting;
 use super::super::side::{Asked, Form, Side, SideRows, ordered};
 use super::super::tally::Class;

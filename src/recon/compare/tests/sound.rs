@@ -1,5 +1,6 @@
 //! What keeps a verdict from saying more than was compared.
 
+use arrow::array::Array;
 use datafusion::common::ScalarValue;
 use twox_hash::XxHash64;
 
