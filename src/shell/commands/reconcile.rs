@@ -102,9 +102,11 @@ fn run(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
         };
         let (mut batches, mut pins, mut lines, mut red) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let mut failed = Failed::default();
+        let several = runs.len() > 1;
         for Wanted { name, sql, expected } in runs {
             let (done, rows) = match compared(shell, &name, sql, &asked).await {
                 Ok(done) => done,
+                Err(error) if !several => return Err(error.with_context("check", &name)),
                 Err(error) => {
                     let line = ReconcileLine {
                         class: Some(error.code().to_string()),
