@@ -15,6 +15,7 @@ use lakepin::{Error, Result};
 use crate::harness::Test;
 
 mod compared;
+mod keyed;
 mod matrix;
 mod mysql;
 mod postgres;

@@ -100,9 +100,30 @@ fn common() -> Vec<Column> {
 }
 
 /// The types of MySQL and MariaDB.
-pub(super) fn mysql() -> Vec<Column> {
+pub(super) fn mysql(is_mariadb: bool) -> Vec<Column> {
     let mut all = common();
+    if is_mariadb {
+        all.push(column(
+            "STRING",
+            "uuid",
+            [(json!("123e4567-e89b-12d3-a456-426655440000"), "'123E4567-E89B-12D3-A456-426655440000'")],
+            "'123e4567-e89b-12d3-a456-426655440001'",
+        ));
+    }
     all.extend([
+        column("INT", "mediumint", [(json!(-8_388_608), "-8388608"), (json!(8_388_607), "8388607")], "0"),
+        column("INT", "mediumint unsigned", [(json!(16_777_215), "16777215")], "16777214"),
+        column("SMALLINT", "tinyint unsigned", [(json!(255), "255"), (json!(0), "0")], "254"),
+        column("TINYINT", "tinyint", [(json!(-128), "-128"), (json!(127), "127")], "-127"),
+        column("INT", "smallint unsigned", [(json!(65_535), "65535")], "65534"),
+        column("BIGINT", "int unsigned", [(json!(4_294_967_295_i64), "4294967295")], "4294967294"),
+        column("STRING", "set('a','b','c')", [(json!("a,c"), "'c,a'"), (json!(""), "''")], "'a,b'"),
+        column(
+            "STRING",
+            "json",
+            [(json!("{\"b\": 1, \"a\": [null]}"), "'{\"b\": 1, \"a\": [null]}'")],
+            "'{\"b\": 2, \"a\": [null]}'",
+        ),
         column("DECIMAL(20, 0)", "bigint unsigned", [(json!("18446744073709551615"), "18446744073709551615")], "0"),
         column(
             "FLOAT",
@@ -211,6 +232,12 @@ pub(super) fn postgres() -> Vec<Column> {
             [(json!("123e4567-e89b-12d3-a456-426655440000"), "'123E4567-E89B-12D3-A456-426655440000'")],
             "'123e4567-e89b-12d3-a456-426655440001'",
         ),
+        column("STRING", "json", [(json!("{\"b\":1, \"a\":null}"), "'{\"b\":1, \"a\":null}'")], "'{\"b\":1}'"),
+        // as the server writes it: by its own order, with one blank
+        column("STRING", "jsonb", [(json!("{\"a\": null, \"b\": 1}"), "'{\"b\":1, \"a\":null}'")], "'{\"b\":1}'"),
+        column("STRING", "interval", [(json!("1 day 02:03:04"), "'1 day 02:03:04'")], "'1 day'"),
+        column("STRING", "int[]", [(json!("{1,NULL,3}"), "'{1,null,3}'"), (json!("{}"), "'{}'")], "'{1,2,3}'"),
+        column("STRING", "text[]", [(json!("{a,\"b c\"}"), "ARRAY['a', 'b c']")], "ARRAY['a', 'b']"),
         column("STRING", "inet", [(json!("10.0.0.7"), "'10.0.0.7/32'")], "'10.0.0.8'"),
     ]);
     all

@@ -16,7 +16,8 @@ type Ended = std::result::Result<String, String>;
 
 async fn matrix(server: &mut Server) -> Ended {
     let url = server.url("");
-    super::matrix::compared(&url, super::matrix::mysql(), async |sql: String| server.run(&sql).await).await
+    let types = super::matrix::mysql(mariadb(server).await?);
+    super::matrix::compared(&url, types, async |sql: String| server.run(&sql).await).await
 }
 
 async fn unreadable(server: &mut Server) -> Ended {
@@ -64,6 +65,67 @@ async fn compared(server: &mut Server) -> Ended {
     super::compared::compared(&url, break_it).await
 }
 
+async fn pushed(server: &mut Server) -> Ended {
+    let url = server.url("");
+    let types = super::keyed::Types {
+        time: "datetime(3)",
+        folding: "varchar(20) COLLATE utf8mb4_general_ci",
+        bytes: "varchar(20) COLLATE utf8mb4_bin",
+        odd_day: "0000-00-00",
+    };
+    super::keyed::pushed(&url, &types, async |sql: String| server.run(&sql).await).await
+}
+
+async fn keyed(server: &mut Server) -> Ended {
+    use super::keyed::{chinese, folding, gaps, keys, uuids};
+    let url = server.url("");
+    let mut run = async |sql: String| server.run(&sql).await;
+    for (declared, lake, all) in [
+        ("bigint", "BIGINT NOT NULL", gaps()),
+        ("varchar(40) COLLATE utf8mb4_bin", "STRING NOT NULL", chinese()),
+        ("varchar(40) COLLATE utf8mb4_unicode_ci", "STRING NOT NULL", chinese()),
+        ("char(36) CHARACTER SET ascii COLLATE ascii_bin", "STRING NOT NULL", uuids()),
+        ("varchar(40) COLLATE utf8mb4_general_ci", "STRING NOT NULL", uuids()),
+    ] {
+        keys(&url, declared, lake, &all, &mut run).await?;
+    }
+    folding(&url, "varchar(40) COLLATE utf8mb4_general_ci", "utf8mb4_general_ci", &mut run).await?;
+    if mariadb(server).await? {
+        let mut run = async |sql: String| server.run(&sql).await;
+        keys(&url, "uuid", "STRING NOT NULL", &uuids(), &mut run).await?;
+    }
+    Ok(String::new())
+}
+
+async fn cut(server: &mut Server) -> Ended {
+    server.run("CREATE TABLE s (id INT PRIMARY KEY, v VARCHAR(1000))").await;
+    server.run("INSERT INTO s SELECT seq, repeat('x', 1000) FROM seq_1_to_20000").await;
+    let url = server.url("chunk_rows=100&pause=20ms");
+    for from in ["s", "SELECT * FROM s"] {
+        let kill = async || {
+            let sql = format!(
+                "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE db = '{}' AND id <> CONNECTION_ID()",
+                server.database
+            );
+            for _ in 0..200 {
+                if server.conn.query_first::<u64, _>(&sql).await.expect("processes are listed") == Some(1) {
+                    break;
+                }
+                tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(400)).await;
+            kill(server, "CONNECTION").await;
+        };
+        super::keyed::cut(&url, from, kill).await?;
+    }
+    Ok(String::new())
+}
+
+async fn mariadb(server: &mut Server) -> Result<bool, String> {
+    let version: Option<String> = server.conn.query_first("SELECT VERSION()").await.map_err(|e| e.to_string())?;
+    Ok(version.unwrap_or_default().contains("MariaDB"))
+}
+
 pub fn register(tests: &mut Vec<Test>) {
     tests.push(Test::new_async("sources::mysql::every_type_is_read_exactly", || with_server(every_type)));
     tests.push(Test::new_async("sources::mysql::a_table_is_compared_with_its_source", || with_server(compared)));
@@ -71,6 +133,9 @@ pub fn register(tests: &mut Vec<Test>) {
     tests.push(Test::new_async("sources::mysql::what_no_type_holds_is_a_finding", || with_server(unreadable)));
     tests.push(Test::new_async("sources::mysql::a_comparison_that_ends_early_is_told", || with_server(early)));
     tests.push(Test::new_async("sources::mysql::keys_that_a_type_has_not_are_not_there", || with_server(no_such_keys)));
+    tests.push(Test::new_async("sources::mysql::conditions_are_sent_and_change_no_row", || with_server(pushed)));
+    tests.push(Test::new_async("sources::mysql::keys_of_every_kind_find_their_own", || with_server(keyed)));
+    tests.push(Test::new_async("sources::mysql::a_comparison_that_is_cut_has_no_verdict", || with_server(cut)));
     tests.push(Test::new_async("sources::mysql::keys_are_read_in_chunks", || with_server(chunks)));
     tests.push(Test::new_async("sources::mysql::order_is_what_an_index_gives", || with_server(order)));
     tests.push(Test::new_async("sources::mysql::one_state_is_read_under_writes", || with_server(one_state)));
@@ -285,8 +350,7 @@ const MARIADB_TYPES: &[Typed] = &[
 ];
 
 async fn every_type(server: &mut Server) -> Ended {
-    let version: Option<String> = server.conn.query_first("SELECT VERSION()").await.map_err(|e| e.to_string())?;
-    let mariadb = version.unwrap_or_default().contains("MariaDB");
+    let mariadb = mariadb(server).await?;
     let types: Vec<&Typed> = TYPES.iter().chain(MARIADB_TYPES.iter().filter(|_| mariadb)).collect();
     let mut wrong = Vec::new();
     let mut cells = 0;

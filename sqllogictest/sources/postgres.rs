@@ -65,6 +65,64 @@ async fn compared(server: &Server) -> Ended {
     super::compared::compared(&url, break_it).await
 }
 
+/// A collation in which upper and lower case are one.
+const FOLDING: &str = "CREATE COLLATION folding (provider = icu, locale = 'und-u-ks-level2', deterministic = false)";
+
+async fn pushed(server: &Server) -> Ended {
+    server.run(FOLDING).await;
+    let types = super::keyed::Types {
+        time: "timestamp(3)",
+        folding: "varchar(20) COLLATE folding",
+        bytes: "varchar(20) COLLATE \"C\"",
+        odd_day: "infinity",
+    };
+    super::keyed::pushed(&server.url(""), &types, async |sql: String| server.run(&sql).await).await
+}
+
+async fn keyed(server: &Server) -> Ended {
+    use super::keyed::{chinese, folding, gaps, keys, uuids};
+    server.run(FOLDING).await;
+    let url = server.url("");
+    let mut run = async |sql: String| server.run(&sql).await;
+    for (declared, lake, all) in [
+        ("bigint", "BIGINT NOT NULL", gaps()),
+        ("varchar(40) COLLATE \"C\"", "STRING NOT NULL", chinese()),
+        ("varchar(40) COLLATE \"zh-x-icu\"", "STRING NOT NULL", chinese()),
+        ("varchar(40) COLLATE folding", "STRING NOT NULL", chinese()),
+        ("uuid", "STRING NOT NULL", uuids()),
+        ("text COLLATE \"en-x-icu\"", "STRING NOT NULL", uuids()),
+    ] {
+        keys(&url, declared, lake, &all, &mut run).await?;
+    }
+    folding(&url, "varchar(40) COLLATE folding", "nondeterministic", &mut run).await?;
+    Ok(String::new())
+}
+
+async fn cut(server: &Server) -> Ended {
+    server
+        .run(
+            "CREATE TABLE s (id integer PRIMARY KEY, v text); \
+             INSERT INTO s SELECT g, repeat('x', 1000) FROM generate_series(1, 20000) g",
+        )
+        .await;
+    let url = server.url("chunk_rows=100&pause=20ms");
+    for from in ["s", "SELECT * FROM s"] {
+        let kill = async || {
+            let of = "FROM pg_stat_activity WHERE application_name = 'lakepin' AND datname = current_database()";
+            for _ in 0..200 {
+                if server.number(&format!("SELECT count(*) {of}")).await == 1 {
+                    break;
+                }
+                tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(400)).await;
+            assert_eq!(server.number(&format!("SELECT count(pg_terminate_backend(pid)) {of}")).await, 1);
+        };
+        super::keyed::cut(&url, from, kill).await?;
+    }
+    Ok(String::new())
+}
+
 pub fn register(tests: &mut Vec<Test>) {
     tests.push(Test::new_async("sources::postgres::every_type_is_read_exactly", || with_server(every_type)));
     tests.push(Test::new_async("sources::postgres::a_table_is_compared_with_its_source", || with_server(compared)));
@@ -74,6 +132,9 @@ pub fn register(tests: &mut Vec<Test>) {
     tests.push(Test::new_async("sources::postgres::keys_that_a_type_has_not_are_not_there", || {
         with_server(no_such_keys)
     }));
+    tests.push(Test::new_async("sources::postgres::conditions_are_sent_and_change_no_row", || with_server(pushed)));
+    tests.push(Test::new_async("sources::postgres::keys_of_every_kind_find_their_own", || with_server(keyed)));
+    tests.push(Test::new_async("sources::postgres::a_comparison_that_is_cut_has_no_verdict", || with_server(cut)));
     tests.push(Test::new_async("sources::postgres::keys_are_read_in_chunks", || with_server(chunks)));
     tests.push(Test::new_async("sources::postgres::order_is_what_an_index_gives", || with_server(order)));
     tests.push(Test::new_async("sources::postgres::one_state_is_read_under_writes", || with_server(one_state)));

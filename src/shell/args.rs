@@ -332,9 +332,10 @@ pub struct Reconcile {
     pub file: PathBuf,
     /// Checks of it [default: all]
     pub checks: Vec<String>,
-    /// State of the left sides, in place of their own: v3, tag:eod, ts:2026-04-16T10:00:00+08:00
+    /// State of the left sides, in place of their own: v3, tag:eod, ts:2026-04-16T10:00:00+08:00; of one table alone:
+    /// pay.t@v3, which may be given once for each table
     #[arg(long, value_name = "PIN")]
-    pub at: Option<String>,
+    pub at: Vec<String>,
     /// Write every finding into this folder, a file for each class
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -352,9 +353,7 @@ impl Reconcile {
         let quoted = |text: &str| format!(" '{}'", text.replace('\'', "''"));
         let mut line = format!("\\reconcile{}", quoted(&self.file.display().to_string()));
         self.checks.iter().for_each(|check| line.push_str(&quoted(check)));
-        if let Some(at) = &self.at {
-            line.push_str(&format!(" --at{}", quoted(at)));
-        }
+        self.at.iter().for_each(|at| line.push_str(&format!(" --at{}", quoted(at))));
         if let Some(out) = &self.out {
             line.push_str(&format!(
                 " --out{} --out-format{}",
@@ -376,9 +375,10 @@ pub struct Verdict {
     pub what: String,
     /// Checks of it [default: all]
     pub checks: Vec<String>,
-    /// State of the left sides, in place of their own: v3, tag:eod, ts:2026-04-16T10:00:00+08:00
+    /// State of the left sides, in place of their own: v3, tag:eod, ts:2026-04-16T10:00:00+08:00; of one table alone:
+    /// pay.t@v3, which may be given once for each table
     #[arg(long, value_name = "PIN")]
-    pub at: Option<String>,
+    pub at: Vec<String>,
     /// Write text, JSON and a page of its own for each check into this folder
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -397,14 +397,14 @@ impl Verdict {
     /// The line of the shell that does it.
     pub fn line(&self) -> String {
         let words: Vec<String> = std::iter::once(&self.what).chain(&self.checks).cloned().collect();
+        let at = self.at.iter().map(|at| ("--at", Some(at.clone())));
         let options = [
-            ("--at", self.at.clone()),
             ("--out", self.out.as_ref().map(|folder| folder.display().to_string())),
             ("--as", self.form.clone()),
             ("--keys", self.keys.map(|keys| keys.to_string())),
             ("--their-count", self.their_count.map(|count| count.to_string())),
         ];
-        super::commands::verdict_line(&words, &options)
+        super::commands::verdict_line(&words, &at.chain(options).collect::<Vec<_>>())
     }
 }
 

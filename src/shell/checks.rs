@@ -17,12 +17,17 @@
 //! expected = "equal"
 //! map.status = { SUCC = "2" }
 //! tolerance.amount = "0.01"
+//! collate.nocase = ["pay_id"]         # texts in which upper and lower case are one
 //! ```
+
+mod at;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Deserialize;
+
+pub use at::{At, Given, table_at};
 
 use crate::error::{Error, Result};
 
@@ -63,6 +68,15 @@ impl Number {
     }
 }
 
+/// How texts are compared.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Collate {
+    /// Columns whose texts are compared in lower case.
+    #[serde(default)]
+    nocase: Vec<String>,
+}
+
 /// One comparison.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -85,6 +99,8 @@ pub struct Check {
     map: BTreeMap<String, BTreeMap<String, String>>,
     #[serde(default)]
     tolerance: BTreeMap<String, Number>,
+    #[serde(default)]
+    collate: Collate,
     zone: Option<String>,
     #[serde(default)]
     half_up: bool,
@@ -136,6 +152,15 @@ fn parse(text: &str) -> Result<Vec<Check>> {
     Ok(file.check)
 }
 
+/// Where checks are run.
+#[derive(Debug, Clone, Copy)]
+pub struct Place<'a> {
+    /// Where the files are that they name.
+    pub folder: &'a Path,
+    /// The database of tables that name none.
+    pub database: &'a str,
+}
+
 fn identifier(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
@@ -144,34 +169,20 @@ fn string(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-/// `pay.t` at `v3` as `pay."t@v3"`, in place of a version that stands in the name.
-pub fn table_at(table: &str, at: Option<&str>) -> String {
-    let Some(at) = at else { return table.to_string() };
-    // as a gate prints it, with its table: pay.t@v3
-    let at = match at.split_once('@') {
-        Some((named, suffix)) if !named.contains(':') => suffix,
-        _ => at,
-    };
-    let bare = |name: &str| name.split_once('@').map_or(name, |(bare, _)| bare).to_string();
-    match table.strip_suffix('"') {
-        Some(open) => format!("{}@{}\"", bare(open), at.replace('"', "\"\"")),
-        None => {
-            let table = bare(table);
-            let begins = table.rfind('.').map_or(0, |point| point + 1);
-            let (before, name) = table.split_at(begins);
-            format!("{before}{}", identifier(&format!("{}@{at}", name.to_lowercase())))
-        }
-    }
-}
-
 impl Check {
-    /// The statement; `at`: the state of the left side in place of the check's own; `folder`: where files are.
+    /// The table on the left, and the state that the check itself names of it.
+    pub fn left(&self) -> (&str, Option<&str>) {
+        (&self.left, self.at.as_deref().or_else(|| self.left.split_once('@').map(|(_, own)| own.trim_end_matches('"'))))
+    }
+
+    /// The statement; `at`: the state of the left side in place of the check's own; `place`: where it is run.
     ///
     /// # Errors
-    /// A variable of the environment that is not set.
-    pub fn statement(&self, at: Option<&str>, folder: &Path) -> Result<String> {
-        // a pin may name its table
-        let at = at.or(self.at.as_deref());
+    /// A variable of the environment that is not set; a state of another table.
+    pub fn statement(&self, at: Option<&str>, place: Place<'_>) -> Result<String> {
+        let Place { folder, database } = place;
+        let own = |error: Error| error.with_code("BadCheck").with_context("check", &self.name);
+        let at = at::own_pin(&self.left, at.or(self.at.as_deref()), database).map_err(own)?;
         let beside = |path: &str| folder.join(path).display().to_string();
         let right = match (&self.right, &self.right_env) {
             (Some(right), _) => {
@@ -232,6 +243,9 @@ impl Check {
         if !tolerances.is_empty() {
             sql.push_str(&format!(" TOLERANCE {}", tolerances.join(", ")));
         }
+        if !self.collate.nocase.is_empty() {
+            sql.push_str(&format!(" COLLATE NOCASE ({})", names(&self.collate.nocase)));
+        }
         if let Some(zone) = &self.zone {
             sql.push_str(&format!(" ZONE {}", string(zone)));
         }
@@ -257,8 +271,14 @@ impl Check {
     ///
     /// # Errors
     /// As [`Self::statement`].
-    pub fn verdict(&self, at: Option<&str>, folder: &Path, keys: Option<u64>, theirs: Option<u64>) -> Result<String> {
-        let mut sql = self.statement(at, folder)?;
+    pub fn verdict(
+        &self,
+        at: Option<&str>,
+        place: Place<'_>,
+        keys: Option<u64>,
+        theirs: Option<u64>,
+    ) -> Result<String> {
+        let mut sql = self.statement(at, place)?;
         sql.push_str(" VERDICT");
         if let Some(keys) = keys {
             sql.push_str(&format!(" OF {keys} KEYS"));
@@ -284,6 +304,10 @@ impl Check {
 mod tests {
     use super::*;
 
+    fn place(folder: &str) -> Place<'_> {
+        Place { folder: Path::new(folder), database: "pay" }
+    }
+
     #[test]
     fn a_check_is_a_statement() {
         let text = r#"
@@ -299,6 +323,7 @@ mod tests {
             limit = 5
             map.status = { SUCC = "it's" }
             tolerance.amount = "0.01"
+            collate.nocase = ["id"]
             sample_percent = 0.5
             expected = "different"
             [[check]]
@@ -310,26 +335,23 @@ mod tests {
         "#;
         let checks = parse(text).unwrap();
         assert_eq!(
-            checks[0].statement(None, Path::new("/d")).unwrap(),
+            checks[0].statement(None, place("/d")).unwrap(),
             "RECONCILE pay.\"t@v3\" WITH '/d/s.csv' ON KEY (\"dt\", \"id\") COMPARE (\"amount\", \"status\" MAP ('SUCC' => 'it''s')) \
-             WHERE a = 1 HORIZON t <= TIMESTAMP '2026-04-16 10:00:00' TOLERANCE \"amount\" 0.01 SAMPLE 0.5 PERCENT BY KEY HASH \
+             WHERE a = 1 HORIZON t <= TIMESTAMP '2026-04-16 10:00:00' TOLERANCE \"amount\" 0.01 COLLATE NOCASE (\"id\") SAMPLE 0.5 PERCENT BY KEY HASH \
              LIMIT 5 PER CLASS"
         );
         assert_eq!(checks[0].expected, Expected::Different);
-        let verdict = checks[1].verdict(None, Path::new(""), Some(7), None).unwrap();
+        let verdict = checks[1].verdict(None, place(""), Some(7), None).unwrap();
         assert!(
             verdict.ends_with(" ON KEY (\"id\") VERDICT OF 7 KEYS THEIR COUNT (select count(*) from s)"),
             "{verdict}"
         );
-        let verdict = checks[1].verdict(None, Path::new(""), None, Some(5)).unwrap();
+        let verdict = checks[1].verdict(None, place(""), None, Some(5)).unwrap();
         assert!(verdict.ends_with(" VERDICT THEIR COUNT 5"), "{verdict}");
-        let two = checks[1].statement(Some("pay.\"A b\"@tag:x"), Path::new("")).unwrap();
+        let two = checks[1].statement(Some("pay.\"A b\"@tag:x"), place("")).unwrap();
         assert_eq!(two, "RECONCILE pay.\"A b@tag:x\" WITH (select 1 as id) ON KEY (\"id\")");
-        for (table, expected) in
-            [("t@v4", "\"t@v3\""), ("pay.t@ts:2026-04-16.5", "pay.\"t@v3\""), ("\"t@v4\"", "\"t@v3\"")]
-        {
-            assert_eq!(table_at(table, Some("v3")), expected);
-        }
+        let error = checks[0].statement(Some("u@v3"), place("")).unwrap_err();
+        assert_eq!(error.code(), "BadCheck", "{error}");
     }
 
     #[test]

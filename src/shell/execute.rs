@@ -59,12 +59,26 @@ pub struct Answer {
     pub requests: Option<RequestCounts>,
     /// Which of many, when it is watched.
     pub turn: Option<u64>,
+    /// What a comparison ends in that found differences, when its rows are shown.
+    pub different: Option<String>,
 }
 
 impl From<StatementResult> for Answer {
     fn from(result: StatementResult) -> Self {
-        let StatementResult { kind, schema, stream, pins, readings, notices, timing, scanned, rules, plan, digits } =
-            result;
+        let StatementResult {
+            kind,
+            schema,
+            stream,
+            pins,
+            readings,
+            notices,
+            timing,
+            scanned,
+            rules,
+            plan,
+            digits,
+            different,
+        } = result;
         Self {
             kind,
             schema,
@@ -79,6 +93,7 @@ impl From<StatementResult> for Answer {
             digits,
             requests: None,
             turn: None,
+            different,
         }
     }
 }
@@ -101,6 +116,7 @@ impl Answer {
             digits: Vec::new(),
             requests: None,
             turn: None,
+            different: None,
         })
     }
 }
@@ -289,10 +305,12 @@ impl Shell {
                 return Err(error);
             }
         };
-        let readings = answer.readings.clone();
+        let (readings, different) = (answer.readings.clone(), answer.different.clone());
         self.show(answer, show, &running, &clock).await?;
         drop(running);
-        self.keep(&readings)
+        self.keep(&readings)?;
+        // as of the command of that name: scripts go by the exit code
+        different.map_or(Ok(()), |line| Err(Error::invalid(line).with_code("Different")))
     }
 
     /// Runs a statement as it stands, shows what it answers, and gives the number of its rows.

@@ -31,7 +31,8 @@
 //! | `parameters` | values for `$name` |
 //! | `prepared` | PREPARE and EXECUTE |
 //! | `limits`, `writes`, `aside` | what a statement may read, where it may not write, and where it writes first |
-//! | `reconcile`, `verdicts` | the sides of a comparison; why they differ |
+//! | `reconcile`, `horizon` | the sides of a comparison; up to when they are compared |
+//! | `last_writers`, `verdicts` | who wrote what differs; why it does |
 //! | `asserted` | `query = value`, told apart |
 //! | `statements/` | `PIN`, `SHOW`, `DESCRIBE`, `EXPLAIN FILES`, refusals |
 //! | `system_tables/`, `functions/` | `t$name`, `paimon_…()` |
@@ -59,8 +60,10 @@ mod from_first;
 mod functions;
 mod grouping;
 mod guards;
+mod horizon;
 mod identifiers;
 mod in_lists;
+mod last_writers;
 mod limits;
 mod map_keys;
 mod map_order;
@@ -115,7 +118,8 @@ mod tests;
 pub use crate::query::Work;
 pub use crate::recon::accounting::{Accounting, AccountingRow};
 pub use crate::recon::compare::{
-    Cell, Class, ClassReport, ColumnReport, Count, Example, Report as ReconcileReport, SideReport, Sink, Verdict,
+    Cell, Class, ClassReport, ColumnReport, Count, Example, Line as ReconcileLine, Report as ReconcileReport,
+    SideReport, Sink, Verdict,
 };
 pub use crate::recon::retention::{Hold, Reason};
 pub use crate::recon::source;

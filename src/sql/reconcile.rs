@@ -14,10 +14,11 @@ use datafusion::sql::sqlparser::ast::{
     Expr as SqlExpr, Query, Statement as SqlStatement, TableFactor, visit_expressions, visit_expressions_mut,
 };
 
-use super::constant::evaluate;
 use super::deep_stack::Levels;
 use super::depth;
 use super::doubles;
+use super::horizon;
+use super::last_writers;
 use super::limits;
 use super::place::missing_column;
 use super::statement::Statement;
@@ -27,7 +28,7 @@ use super::writes;
 use crate::error::{Error, Result};
 use crate::query::{LakeTable, Work};
 use crate::recon::compare::{
-    Column, Comparison, Guard, Manner, Options, Rounding, Side, SideRows, Sink, Tolerance, Wanted, file_side,
+    Column, Comparison, Guard, Manner, Options, Report, Rounding, Side, SideRows, Sink, Tolerance, Wanted, file_side,
 };
 use crate::recon::source;
 use crate::snapshot::SessionZone;
@@ -83,10 +84,6 @@ pub(crate) async fn plan_of(
 ) -> Result<Comparison> {
     let [left, right] = sides;
     let context = asked.condition.as_ref().map(columns_of).transpose()?.unwrap_or_default();
-    let horizon = match &asked.horizon {
-        Some((_, value)) => Some(evaluate(state, value)?),
-        None => None,
-    };
     let mut tolerances = std::collections::BTreeMap::new();
     for (column, text) in &asked.tolerances {
         tolerances.insert(column.clone(), Tolerance::parse(text)?);
@@ -95,6 +92,7 @@ pub(crate) async fn plan_of(
         Some(zone) => SessionZone::parse(zone)?,
         None => *statement.zone(),
     };
+    let horizon = horizon::of(state, [&left, &right], asked, &zone)?;
     let wanted = Wanted {
         key: asked.key.clone(),
         columns: asked.columns.clone(),
@@ -104,10 +102,12 @@ pub(crate) async fn plan_of(
         context,
         horizon: asked.horizon.as_ref().map(|(column, _)| column.clone()),
         zone_stated: asked.zone.is_some(),
+        folded: asked.folded.clone(),
     };
     let options = Options {
         wanted,
-        horizon,
+        horizon: horizon.value,
+        horizon_told: horizon.told,
         manner: Manner { rounding: if asked.half_up { Rounding::HalfUp } else { Rounding::Truncate }, zone },
         sample: asked.sample_percent.as_deref().map(sample).transpose()?.flatten(),
         examples: asked.examples,
@@ -124,6 +124,17 @@ pub(crate) async fn plan_of(
     };
     limits::check(&work, state.config_options())?;
     Ok(comparison)
+}
+
+/// Compares, and tells which snapshots last wrote what differs.
+///
+/// # Errors
+/// Those of the comparison.
+pub(crate) async fn run(statement: &Arc<Statement>, comparison: Comparison) -> Result<Report> {
+    let left = comparison.left().clone();
+    let mut report = comparison.run().await?;
+    last_writers::tell(statement, &left, &mut report).await;
+    Ok(report)
 }
 
 /// The part of a million keys that some percents are; None: all.

@@ -234,6 +234,8 @@ pub struct StatementResult {
     pub digits: Vec<Option<u8>>,
     /// The physical plan behind the stream, for its metrics; None for answers without a plan.
     pub plan: Option<std::sync::Arc<dyn datafusion::physical_plan::ExecutionPlan>>,
+    /// Of a comparison or verdict that found differences: its line. The rows tell of it all the same.
+    pub different: Option<String>,
 }
 
 impl fmt::Debug for StatementResult {

@@ -426,6 +426,7 @@ impl Session {
             digits: digits::of(plan),
             timing: Timing { resolve: resolved, plan: planning.elapsed().saturating_sub(manifests), manifests },
             plan: Some(physical),
+            different: None,
         })
     }
 
@@ -454,6 +455,7 @@ impl Session {
             rules: Vec::new(),
             digits: Vec::new(),
             plan: None,
+            different: None,
         }
     }
 }
@@ -517,6 +519,7 @@ fn rows(batch: RecordBatch, run: &Run) -> StatementResult {
         rules: Vec::new(),
         digits: Vec::new(),
         plan: None,
+        different: None,
     }
 }
 

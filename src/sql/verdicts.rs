@@ -77,7 +77,7 @@ pub(crate) async fn judge(
 }
 
 /// The pin of a side that is the rows of one table.
-fn pin_of(side: &Side) -> Option<&Arc<Pin>> {
+pub(crate) fn pin_of(side: &Side) -> Option<&Arc<Pin>> {
     let SideRows::Plan(LogicalPlan::TableScan(scan)) = &side.rows else { return None };
     let provider = datafusion::datasource::source_as_provider(&scan.source).ok()?;
     let is_rows = provider.downcast_ref::<LakeTable>()?.view() == LakeView::Rows;

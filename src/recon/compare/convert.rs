@@ -83,7 +83,9 @@ pub fn keeps_order(column: &Column, common: &CommonType, mapped: bool) -> bool {
         return false;
     }
     match (&column.data_type, common) {
-        (DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View, CommonType::Text { trimmed }) => !trimmed,
+        (DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View, CommonType::Text { trimmed, folded }) => {
+            !trimmed && !folded
+        }
         (
             DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_),
             CommonType::Binary,
@@ -111,7 +113,7 @@ pub fn convert(array: &ArrayRef, pair: &Pair, right: bool, manner: &Manner) -> R
     if *array.data_type() == DataType::Null {
         return Ok(plain(new_null_array(&target, array.len())));
     }
-    if let CommonType::Text { trimmed } = pair.common {
+    if let CommonType::Text { trimmed, .. } = pair.common {
         let texts = match pair.map {
             Some(_) => codes(&array)?,
             None => cast(&array, &DataType::Utf8)?,
@@ -191,6 +193,12 @@ fn cast(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
         return Ok(Arc::clone(array));
     }
     Ok(cast_with_options(array, to, &CastOptions { safe: true, ..CastOptions::default() })?)
+}
+
+/// Texts in lower case, by what Unicode says of each character.
+pub fn folded(array: &ArrayRef) -> ArrayRef {
+    let Some(texts) = array.as_string_opt::<i32>() else { return Arc::clone(array) };
+    Arc::new(texts.iter().map(|text| text.map(str::to_lowercase)).collect::<StringArray>())
 }
 
 /// Codes as texts: of numbers their digits.

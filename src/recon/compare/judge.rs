@@ -203,7 +203,7 @@ impl Judge {
         {
             return Ok(Some(shown(unread, row)?));
         }
-        let column = batch.column(at);
+        let column = batch.column(form.shown_at(at));
         if column.is_null(row) {
             return Ok(None);
         }

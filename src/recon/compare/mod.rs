@@ -40,7 +40,7 @@ pub use convert::{Manner, Rounding};
 use files::FileState;
 pub use files::file_side;
 pub use pairs::{Column, Tolerance, Wanted, find};
-pub use report::{ClassReport, ColumnReport, Report, SideReport, Verdict};
+pub use report::{ClassReport, ColumnReport, Line, Report, SideReport, Verdict};
 pub use run::{Comparison, Options};
 pub use side::{Guard, Side, SideRows};
 pub use tally::{Cell, Class, Count, Example, Sink};

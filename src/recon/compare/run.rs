@@ -1,29 +1,28 @@
 //! Two sides by key: one pass over both in the order of the key, and a look at what one side alone showed.
 
 mod group;
+mod nothing;
+mod settle;
 
 use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow::array::{RecordBatch, UInt32Array};
-use arrow::compute::{concat_batches, interleave_record_batch, take_record_batch};
+use arrow::compute::{interleave_record_batch, take_record_batch};
 use arrow::row::{RowConverter, SortField};
-use datafusion::common::{Column as PlanColumn, ScalarValue};
-use datafusion::execution::{SendableRecordBatchStream, SessionState};
-use datafusion::logical_expr::{Expr, lit};
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use futures::{StreamExt, TryStreamExt, stream};
+use datafusion::common::ScalarValue;
+use datafusion::execution::SessionState;
 
 use super::common::Common;
 use super::convert::{Manner, shown};
 use super::cursor::{At, Cursor, Loaded};
 use super::judge::{Finding, Judge};
 use super::pairs::{Pairs, Role, Wanted, pair};
-use super::pending::{Pending, Waiting};
+use super::pending::Pending;
 use super::progress::{FORMAT, Identity, Progress, SEGMENT, Segment, SideIdentity, hex};
 use super::report::Report;
-use super::side::{Asked, Form, Ordered, Side, SideRows, ordered};
+use super::side::{Asked, Form, Ordered, Side, ordered};
 use super::tally::{Class, Examples, Sink, Tally};
 use crate::error::{Error, Result};
 use crate::query::Work;
@@ -32,13 +31,6 @@ use crate::query::Work;
 const GROUP: usize = 10_000;
 /// Pairs of rows that are compared at once.
 const PAIRS: usize = 8_192;
-/// Keys that are looked up by name; more are found by reading all.
-const NAMED_KEYS: u64 = 2_000;
-/// Keys that a database is asked for at once.
-const KEYS_AT_ONCE: usize = 500;
-/// Keys that a database is asked for by name in all.
-const KEYS_OF_SOURCE: u64 = 20_000;
-
 /// What is compared, and how.
 #[derive(Default)]
 pub struct Options {
@@ -46,6 +38,8 @@ pub struct Options {
     pub wanted: Wanted,
     /// Rows newer than this, by the column in [`Wanted::horizon`], are left out.
     pub horizon: Option<ScalarValue>,
+    /// Where that comes from, for people, when nobody wrote it.
+    pub horizon_told: Option<String>,
     /// How values are brought to common types.
     pub manner: Manner,
     /// Keys that are looked at, of a million, by their hash; None: all.
@@ -135,6 +129,12 @@ impl Comparison {
         Common::new(&self.pairs, self.options.manner)
     }
 
+    /// The left side.
+    pub fn left(&self) -> &Side {
+        let [left, _] = &self.sides;
+        left
+    }
+
     /// Compares.
     ///
     /// # Errors
@@ -189,19 +189,18 @@ impl Comparison {
             ))
             .with_code("SumsNotClosed"));
         }
-        let read = forms.iter().map(|form| form.found.rows.load(std::sync::atomic::Ordering::Relaxed)).sum::<u64>();
-        if options.sample.is_some() && tally.rows == [0, 0] && read > 0 {
-            return Err(Error::invalid(format!(
-                "the sample holds no row: none of the {read} rows of both sides has a key in it, so nothing was compared"
-            ))
-            .with_code("EmptySample")
-            .with_hint("take a larger part, SAMPLE 10 PERCENT BY KEY HASH, or compare all"));
-        }
+        let horizon = options.horizon.as_ref().map(|value| shown(&value.to_array()?, 0)).transpose()?;
+        let limit = pairs.horizon.and_then(|at| pairs.all.get(at)).zip(horizon.as_ref());
+        let about = nothing::Kept {
+            horizon: limit.map(|(pair, value)| format!("{} <= {value}", pair.name())),
+            sampled: options.sample.is_some(),
+            forms: &forms,
+        };
+        nothing::check(&sides, &tally, about, &state).await?;
         let resumed = match &before {
             Some(before) => Some(before.told(left_form, options.progress.as_deref())?),
             None => None,
         };
-        let horizon = options.horizon.as_ref().map(|value| shown(&value.to_array()?, 0)).transpose()?;
         let more =
             |side: usize, at: usize| before.as_ref().and_then(|b| b.cut.get(side)?.get(at).copied()).unwrap_or(0);
         let cut = [0, 1].map(|side| -> Vec<u64> {
@@ -222,7 +221,10 @@ impl Comparison {
             sample: options.sample,
             resumed,
             horizon,
+            horizon_told: options.horizon_told,
             filtered,
+            came: forms.each_ref().map(|form| form.found.rows.load(std::sync::atomic::Ordering::Relaxed)),
+            sent: [left_plan.sent.clone(), right_plan.sent.clone()],
         }))
     }
 }
@@ -545,118 +547,6 @@ impl Run<'_> {
         tokio::task::consume_budget().await;
         Ok(())
     }
-
-    /// Looks for the rows of one side alone on the other side, beside its condition.
-    async fn settle(&mut self) -> Result<()> {
-        for right in [false, true] {
-            let count = self.pending[usize::from(right)].count;
-            if count > 0 {
-                let waiting = self.pending[usize::from(right)].take()?;
-                self.settle_side(right, count, &waiting).await?;
-            }
-        }
-        Ok(())
-    }
-
-    async fn settle_side(&mut self, right: bool, count: u64, waiting: &Waiting) -> Result<()> {
-        let (own, other) = (usize::from(right), usize::from(!right));
-        let side = &self.sides[other];
-        // what is looked up is counted by itself
-        let form = Form::new(self.pairs, !right, side, self.manner)?;
-        let rows = look_up(self.state, side, &form, count, waiting).await?;
-        // they are counted where they come by themselves
-        let mut others = Cursor::new(rows, &form, self.judge, &side.name, self.pairs.keys).uncounted();
-        let owns = Cursor::new(waiting.rows()?, &self.forms[own], self.judge, &self.sides[own].name, self.pairs.keys);
-        let mut owns = owns.uncounted();
-        let mut gone = 0;
-        while let Some(row) = owns.here().await? {
-            owns.advance();
-            let found = loop {
-                gone += 1;
-                if gone.is_multiple_of(PAIRS) {
-                    tokio::task::consume_budget().await;
-                }
-                let Some(other) = others.here().await? else { break None };
-                match other.key().cmp(&row.key()) {
-                    Ordering::Less => others.advance(),
-                    Ordering::Equal => break Some(other),
-                    Ordering::Greater => break None,
-                }
-            };
-            let class = match &found {
-                None if right => Class::MissingInLake,
-                None => Class::ExtraInLake,
-                Some(other) if other.is_late() && right => Class::LateUpdate,
-                Some(other) if other.is_late() => Class::Late,
-                Some(_) => Class::FilterMismatch,
-            };
-            let Some(found) = found else {
-                self.one(class, right, &row)?;
-                continue;
-            };
-            if class != Class::FilterMismatch {
-                self.tally.leave_out(self.pairs, right, &row)?;
-            }
-            let (left, right_row) = if right { (&found, &row) } else { (&row, &found) };
-            let differing = self.judge.differing(&alone(left), &alone(right_row))?;
-            let about: Vec<usize> = differing.iter().copied().filter(|at| self.in_condition.contains(at)).collect();
-            let counts = (u64::from(!right), u64::from(right));
-            self.tally.found(class, 1, counts.0, counts.1);
-            let shown = if about.is_empty() { differing } else { about };
-            self.examples.keep(&mut self.tally, class, (Some(left), Some(right_row)), &shown, counts)?;
-        }
-        self.looked_up[other] += form.found.rows.load(std::sync::atomic::Ordering::Relaxed);
-        Ok(())
-    }
-}
-
-/// Rows of a side with the keys of those that wait, whatever its condition; others may come with them.
-async fn look_up(
-    state: &SessionState,
-    side: &Side,
-    form: &Arc<Form>,
-    count: u64,
-    waiting: &Waiting,
-) -> Result<SendableRecordBatchStream> {
-    let most = match &side.rows {
-        SideRows::Plan(_) => NAMED_KEYS,
-        SideRows::Source(_) => KEYS_OF_SOURCE,
-    };
-    let mut keys = None;
-    if count <= most {
-        let batches: Vec<RecordBatch> = waiting.rows()?.try_collect().await.map_err(Error::from_datafusion)?;
-        let schema = batches.first().map_or_else(|| Arc::clone(&form.schema), RecordBatch::schema);
-        keys = form.raw_keys(&concat_batches(&schema, &batches)?)?;
-        if let (Some(keys), SideRows::Source(source)) = (&mut keys, &side.rows) {
-            // the source refuses to look for what no row of it has
-            keys.retain(|key| form.is_held(source.as_ref(), key));
-        }
-    }
-    let asked = match (keys, &side.rows) {
-        (None, _) => vec![Asked::default()],
-        (Some(keys), SideRows::Plan(_)) => {
-            let columns = form.key_columns();
-            let conditions = columns.iter().enumerate().map(|(at, name)| {
-                let mut values: Vec<ScalarValue> = keys.iter().filter_map(|key| key.get(at).cloned()).collect();
-                values.dedup();
-                Expr::Column(PlanColumn::new_unqualified(name)).in_list(values.into_iter().map(lit).collect(), false)
-            });
-            vec![Asked { also: conditions.reduce(Expr::and), ..Asked::default() }]
-        }
-        (Some(keys), SideRows::Source(_)) => {
-            keys.chunks(KEYS_AT_ONCE).map(|keys| Asked { keys: keys.to_vec(), ..Asked::default() }).collect()
-        }
-    };
-    let mut streams = Vec::new();
-    for asked in asked {
-        streams.push(ordered(side, form, asked, state).await?);
-    }
-    let state = state.clone();
-    // one after another: keys come in order
-    let rows = stream::iter(streams)
-        .map(move |plan| plan.begin(&state).map_err(datafusion::error::DataFusionError::from))
-        .try_flatten();
-    Ok(Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&form.schema), rows)))
 }
 
 fn index(row: usize) -> Result<u32> {

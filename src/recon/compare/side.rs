@@ -1,5 +1,7 @@
 //! A side of a comparison: what is read, at which state, and its rows in key order.
 
+mod source;
+
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,14 +10,12 @@ use arrow::array::{ArrayRef, AsArray, BooleanArray, RecordBatch, StringArray, ne
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::row::{RowConverter, SortField};
-use async_trait::async_trait;
-use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::{Column as PlanColumn, ScalarValue};
 use datafusion::datasource::provider_as_source;
-use datafusion::error::{DataFusionError, Result as DfResult};
+use datafusion::error::DataFusionError;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::{SendableRecordBatchStream, SessionState, TaskContext};
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, TableType};
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use datafusion::physical_expr::expressions::Column as PhysicalColumn;
 use datafusion::physical_expr::{LexOrdering, PhysicalSortExpr};
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
@@ -24,19 +24,18 @@ use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, execute_stream};
-use futures::{StreamExt, TryStreamExt, stream};
+use futures::{StreamExt, stream};
 use twox_hash::XxHash64;
 
-use super::convert::{Manner, convert, keeps_order, may_fail, shown};
+use self::source::SourceTable;
+use super::convert::{Manner, convert, folded, keeps_order, may_fail, shown};
 use super::files::FileState;
-use super::pairs::{Column, Pair, Pairs};
+use super::pairs::{Column, CommonType, Pair, Pairs};
 use super::pool::Share;
 use super::unsure::{UNSURE, bounds};
 use crate::error::{Error, Result};
 use crate::query::{Work, yielding};
-use crate::recon::source::{
-    Source, SourceOrder, SourceRead, SourceWork, UNREADABLE, Unreadable, unreadable_field, unreadable_of,
-};
+use crate::recon::source::{Source, SourceOrder, SourceRead, SourceWork, UNREADABLE, Unreadable, unreadable_of};
 use crate::snapshot::Pin;
 
 /// Name of a side's relation in its plans.
@@ -131,6 +130,7 @@ impl Side {
                 data_type: column.data_type.clone(),
                 declared: Some(column.declared.clone()),
                 untyped: text && DECLARED_VALUES.contains(&base.as_str()),
+                collation: column.collation(),
             }
         };
         Self {
@@ -233,6 +233,8 @@ pub struct Form {
     pub unread: Vec<Option<usize>>,
     /// The column that is not NULL where it is not known whether the row meets the condition.
     pub unsure: Option<usize>,
+    /// By pair, the column of the texts as they were, where they are compared in lower case.
+    written: Vec<Option<usize>>,
     /// The order of keys.
     pub keys: Arc<RowConverter>,
     /// What was found out so far.
@@ -263,6 +265,14 @@ impl Form {
         if unsure.is_some() {
             fields.push(Field::new("w", DataType::Boolean, true));
         }
+        let mut written = Vec::new();
+        for (at, pair) in pairs.all.iter().enumerate() {
+            let is_folded = matches!(pair.common, CommonType::Text { folded: true, .. });
+            written.push(is_folded.then_some(fields.len()));
+            if is_folded {
+                fields.push(Field::new(format!("w{at}"), DataType::Utf8, true));
+            }
+        }
         let keys = pairs.all.iter().take(pairs.keys).map(|pair| SortField::new(pair.common.data_type()));
         Ok(Arc::new(Self {
             keys: Arc::new(RowConverter::new(keys.collect())?),
@@ -273,7 +283,13 @@ impl Form {
             schema: Arc::new(Schema::new(fields)),
             unread,
             unsure,
+            written,
         }))
+    }
+
+    /// The column that shows the values of a pair as they were.
+    pub fn shown_at(&self, pair: usize) -> usize {
+        self.written.get(pair).copied().flatten().unwrap_or(pair)
     }
 
     fn column<'a>(&self, pair: &'a Pair) -> &'a Column {
@@ -358,6 +374,7 @@ impl Form {
         let rows = batch.num_rows();
         let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.schema.fields().len());
         let mut unread: Vec<Option<StringArray>> = Vec::new();
+        let mut written: Vec<ArrayRef> = Vec::new();
         let told = match batch.column_by_name(UNREADABLE) {
             Some(_) => unreadable_of(batch)?.1,
             None => Vec::new(),
@@ -374,7 +391,14 @@ impl Form {
             };
             count(&self.found.cut, converted.cut);
             count(&self.found.mapped, converted.mapped);
-            columns.push(converted.values);
+            columns.push(match pair.common {
+                CommonType::Text { folded: true, .. } => {
+                    let lower = folded(&converted.values);
+                    written.push(converted.values);
+                    lower
+                }
+                _ => converted.values,
+            });
             unread.push(with_told(converted.unread, told.iter().filter(|one| one.column == *name), rows));
         }
         for (at, unread) in unread.into_iter().enumerate() {
@@ -397,6 +421,7 @@ impl Form {
                 None => new_null_array(&DataType::Boolean, rows),
             });
         }
+        columns.extend(written);
         let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns)?;
         self.found.rows.fetch_add(rows as u64, Ordering::Relaxed);
         if asked.after.is_none() && asked.sample.is_none() {
@@ -443,6 +468,8 @@ pub struct Ordered {
     pub work: Work,
     /// Whether rows come in order by themselves.
     pub streamed: bool,
+    /// Conditions that a database is sent.
+    pub sent: Vec<String>,
 }
 
 /// Plans a side.
@@ -452,7 +479,7 @@ pub struct Ordered {
 pub async fn ordered(side: &Side, form: &Arc<Form>, asked: Asked, state: &SessionState) -> Result<Ordered> {
     if asked.nothing {
         let plan: Arc<dyn ExecutionPlan> = Arc::new(EmptyExec::new(Arc::clone(&form.schema)));
-        return Ok(Ordered { work: Work::of(&plan), plan, streamed: false });
+        return Ok(Ordered { work: Work::of(&plan), plan, streamed: false, sent: Vec::new() });
     }
     let streamed = match &side.rows {
         SideRows::Source(source) => {
@@ -461,7 +488,7 @@ pub async fn ordered(side: &Side, form: &Arc<Form>, asked: Asked, state: &Sessio
         }
         SideRows::Plan(_) => false,
     };
-    let mut own = None;
+    let (mut own, mut asked_of) = (None, None);
     let (base, state) = match &side.rows {
         SideRows::Plan(plan) => (LogicalPlanBuilder::from(plan.clone()), state),
         SideRows::Source(source) => {
@@ -473,11 +500,12 @@ pub async fn ordered(side: &Side, form: &Arc<Form>, asked: Asked, state: &Sessio
                 keys: asked.keys.clone(),
                 ..SourceRead::default()
             };
-            let table = SourceTable::new(Arc::clone(source), read);
+            let table = Arc::new(SourceTable::new(Arc::clone(source), read));
+            asked_of = Some(Arc::clone(&table));
             // more partitions would mix its rows
             let mut alone = state.clone();
             alone.config_mut().options_mut().execution.target_partitions = 1;
-            let table = provider_as_source(Arc::new(table));
+            let table = provider_as_source(table);
             (LogicalPlanBuilder::scan(RELATION, table, None)?, &*own.insert(alone))
         }
     };
@@ -503,6 +531,7 @@ pub async fn ordered(side: &Side, form: &Arc<Form>, asked: Asked, state: &Sessio
     let plan = plan.project(projected)?.build()?;
     let physical = yielding(state.create_physical_plan(&plan).await?)?;
     let work = Work::of(&physical);
+    let sent = asked_of.map(|table| table.sent()).unwrap_or_default();
     let partitions = physical.output_partitioning().partition_count();
     let asked = Arc::new(asked);
     let streams = (0..partitions).map(|partition| -> Arc<dyn PartitionStream> {
@@ -513,7 +542,7 @@ pub async fn ordered(side: &Side, form: &Arc<Form>, asked: Asked, state: &Sessio
     let converted: Arc<dyn ExecutionPlan> =
         Arc::new(StreamingTableExec::try_new(schema, streams.collect(), None, Vec::new(), false, None)?);
     if streamed && partitions == 1 {
-        return Ok(Ordered { plan: converted, work, streamed });
+        return Ok(Ordered { plan: converted, work, streamed, sent });
     }
     let by = (0..form.pairs.keys).map(|at| {
         PhysicalSortExpr::new_default(Arc::new(PhysicalColumn::new(&format!("c{at}"), at))).nulls_first().asc()
@@ -523,7 +552,7 @@ pub async fn ordered(side: &Side, form: &Arc<Form>, asked: Asked, state: &Sessio
     let together: Arc<dyn ExecutionPlan> =
         if partitions > 1 { Arc::new(CoalescePartitionsExec::new(converted)) } else { converted };
     let plan: Arc<dyn ExecutionPlan> = Arc::new(SortExec::new(order, together));
-    Ok(Ordered { plan, work, streamed: false })
+    Ok(Ordered { plan, work, streamed: false, sent })
 }
 
 /// Whether a database gives its rows in the order of the common key, and by an index.
@@ -587,72 +616,5 @@ impl PartitionStream for Converting {
         let (form, asked) = (Arc::clone(&self.form), Arc::clone(&self.asked));
         let converted = rows.map(move |batch| form.batch(&batch?, &asked).map_err(DataFusionError::from));
         Box::pin(RecordBatchStreamAdapter::new(schema, converted))
-    }
-}
-
-/// A database's rows as a relation, so that conditions on them are planned as all others are.
-#[derive(Debug)]
-struct SourceTable {
-    source: Arc<dyn Source>,
-    read: SourceRead,
-    schema: SchemaRef,
-}
-
-impl SourceTable {
-    fn new(source: Arc<dyn Source>, read: SourceRead) -> Self {
-        let fields = source.columns().iter().map(|column| Field::new(&column.name, column.data_type.clone(), true));
-        // behind the others, as a read gives it
-        let fields = fields.chain([unreadable_field()]);
-        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-        Self { source, read, schema }
-    }
-}
-
-#[async_trait]
-impl TableProvider for SourceTable {
-    fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.schema)
-    }
-
-    fn table_type(&self) -> TableType {
-        TableType::Base
-    }
-
-    async fn scan(
-        &self,
-        _session: &dyn Session,
-        projection: Option<&Vec<usize>>,
-        _filters: &[Expr],
-        _limit: Option<usize>,
-    ) -> DfResult<Arc<dyn ExecutionPlan>> {
-        let schema = match projection {
-            Some(columns) => Arc::new(self.schema.project(columns)?),
-            None => Arc::clone(&self.schema),
-        };
-        let names = schema.fields().iter().map(|field| field.name().clone());
-        let (told, columns): (Vec<String>, Vec<String>) = names.partition(|name| name == UNREADABLE);
-        let read = SourceRead { columns, unreadable: !told.is_empty(), ..self.read.clone() };
-        let partition =
-            Arc::new(SourcePartition { source: Arc::clone(&self.source), read, schema: Arc::clone(&schema) });
-        Ok(Arc::new(StreamingTableExec::try_new(schema, vec![partition], None, Vec::new(), false, None)?))
-    }
-}
-
-#[derive(Debug)]
-struct SourcePartition {
-    source: Arc<dyn Source>,
-    read: SourceRead,
-    schema: SchemaRef,
-}
-
-impl PartitionStream for SourcePartition {
-    fn schema(&self) -> &SchemaRef {
-        &self.schema
-    }
-
-    fn execute(&self, _task: Arc<TaskContext>) -> SendableRecordBatchStream {
-        let (source, read) = (Arc::clone(&self.source), self.read.clone());
-        let rows = stream::once(async move { source.read(read).await.map_err(DataFusionError::from) }).try_flatten();
-        Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.schema), rows))
     }
 }

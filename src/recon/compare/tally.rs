@@ -121,6 +121,9 @@ pub struct Example {
     pub left_rows: u64,
     /// Rows of the right side.
     pub right_rows: u64,
+    /// The snapshot of the left table that last wrote the key, where that was looked up and can be said.
+    #[serde(default)]
+    pub snapshot: Option<i64>,
 }
 
 impl Example {
@@ -198,6 +201,17 @@ impl Tally {
     /// Findings that make the sides different.
     pub fn differences(&self) -> u64 {
         self.counts.iter().filter(|(class, _)| class.is_difference()).map(|(_, count)| count.findings).sum()
+    }
+
+    /// Rows of the left and the right side that were compared: those that are newer than the horizon, and what stands
+    /// beside them, were not.
+    pub fn compared(&self) -> [u64; 2] {
+        let late = [Class::Late, Class::LateUpdate].map(|class| self.count(class));
+        let [left, right] = self.rows;
+        [
+            left.saturating_sub(late.iter().map(|count| count.left_rows).sum()),
+            right.saturating_sub(late.iter().map(|count| count.right_rows).sum()),
+        ]
     }
 
     /// Takes in rows that were gone through.
@@ -299,7 +313,7 @@ impl Examples {
             Ok(Cell { column: pair.name().to_string(), left: text(at, false, left)?, right: text(at, true, right)? })
         });
         let cells = cells.collect::<Result<Vec<_>>>()?;
-        let example = Example { class, key, cells, left_rows: counts.0, right_rows: counts.1 };
+        let example = Example { class, key, cells, left_rows: counts.0, right_rows: counts.1, snapshot: None };
         if let Some(sink) = &mut self.sink {
             sink(&example)?;
         }

@@ -56,7 +56,8 @@ impl<P: Clone> Bounds<P> {
         format!("{}{mark}{}", term.around.0, term.around.1)
     }
 
-    fn compared(&mut self, term: &Term<P>, operator: &str) -> String {
+    /// What is compared, with its value.
+    pub(super) fn compared(&mut self, term: &Term<P>, operator: &str) -> String {
         format!("{} {operator} {}", term.expression, self.mark(term))
     }
 
@@ -112,6 +113,13 @@ impl<P: Clone> Bounds<P> {
             return format!("({less} OR {equal})");
         }
         format!("({range}({less} OR ({equal} AND {})))", self.upto(rest))
+    }
+
+    /// One of these values of a column; None for an empty list.
+    pub(super) fn listed(&mut self, terms: &[Term<P>]) -> Option<String> {
+        let expression = &terms.first()?.expression;
+        let marks: Vec<String> = terms.iter().map(|term| self.mark(term)).collect();
+        Some(format!("{expression} IN ({})", marks.join(", ")))
     }
 
     /// This key alone.

@@ -5,7 +5,7 @@
 //! state, and nothing is read again behind the caller's back.
 //!
 //! `address.rs` where it is · `secrets.rs` passwords kept elsewhere · `tls.rs` · `manners.rs` how politely it is read ·
-//! `cells.rs` values to batches · `bounds.rs` conditions on keys · `feed.rs` a read as a stream · `faults.rs` what went
+//! `cells.rs` values to batches · `bounds.rs` conditions on keys · `filter.rs` conditions on other columns · `feed.rs` a read as a stream · `faults.rs` what went
 //! wrong · `mysql/`, `postgres/` the databases.
 
 // what only the drivers use is there without them too
@@ -16,6 +16,7 @@ mod bounds;
 mod cells;
 mod faults;
 mod feed;
+mod filter;
 mod manners;
 #[cfg(feature = "mysql")]
 mod mysql;
@@ -41,6 +42,7 @@ use crate::error::{Error, Result};
 pub use address::{Address, Database};
 pub(super) use cells::{UNREADABLE, unreadable_field};
 pub use cells::{Unreadable, unreadable_of};
+pub use filter::{Filter, Operator, Test, widens};
 pub use manners::Manners;
 
 /// Opens a database for one comparison: one connection, read only, at one consistent state.
@@ -170,6 +172,22 @@ pub struct SourceColumn {
     pub order: SourceOrder,
 }
 
+impl SourceColumn {
+    /// The collation by which texts are one that are different ones here, `A` and `a` among them; `unknown` where it is not
+    /// told. None: there is none.
+    pub fn collation(&self) -> Option<String> {
+        // MySQL names what its collations leave out, PostgreSQL marks those that take different texts for one
+        let widens = |name: &str| {
+            ["_ci", "_cs", "_ai"].iter().any(|ending| name.ends_with(ending)) || name.contains("nondeterministic")
+        };
+        match &self.order {
+            SourceOrder::Collation(name) if widens(name) || name == "unknown" => Some(name.clone()),
+            SourceOrder::Other if self.declared == "citext" => Some("citext".into()),
+            _ => None,
+        }
+    }
+}
+
 /// How a database sorts and compares the values of a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SourceOrder {
@@ -222,6 +240,8 @@ pub struct SourceRead {
     pub keys: Vec<Vec<ScalarValue>>,
     /// A condition in the database's own SQL.
     pub condition: Option<String>,
+    /// Conditions that [`Source::takes`]: rows for which one of them does not hold may be left out.
+    pub filters: Vec<Filter>,
     /// Whether a value that its column's type does not hold is NULL and told, with its text, in one more column behind
     /// those asked for ([`unreadable_of`] reads it); else it ends the read with an error.
     pub unreadable: bool,
@@ -267,6 +287,11 @@ pub trait Source: Send + Sync + fmt::Debug {
     /// cannot.
     fn holds(&self, _column: &str, _value: &ScalarValue) -> bool {
         true
+    }
+
+    /// Whether the database keeps at least the rows for which a condition holds here, so that it may be sent.
+    fn takes(&self, _filter: &Filter) -> bool {
+        false
     }
 
     /// Rows, as a stream of batches whose columns are those asked for. Rows are fetched in chunks as the stream is

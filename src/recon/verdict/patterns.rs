@@ -286,6 +286,7 @@ mod tests {
             cells: cells.iter().map(cell).collect(),
             left_rows: 1,
             right_rows: 1,
+            snapshot: None,
         }
     }
 

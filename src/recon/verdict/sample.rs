@@ -195,6 +195,7 @@ mod tests {
             cells: Vec::new(),
             left_rows: 1,
             right_rows: 1,
+            snapshot: None,
         }
     }
 

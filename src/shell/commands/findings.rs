@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch, StringArray, UInt64Array};
+use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray, UInt64Array};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use parking_lot::Mutex;
 use parquet::arrow::ArrowWriter;
@@ -70,6 +70,8 @@ fn failed(error: io::Error, path: &Path) -> Error {
 
 /// Findings a file has in memory before they are written.
 const FINDINGS: usize = 4096;
+/// The first findings of a file, which are written last where it has more than that: there is more to say of them.
+const FIRST: usize = 100;
 
 enum Writer {
     Csv(Box<arrow::csv::Writer<Output>>),
@@ -94,8 +96,16 @@ impl Files {
     fn schema() -> SchemaRef {
         let text = |name: &str| Field::new(name, DataType::Utf8, true);
         let number = |name: &str| Field::new(name, DataType::UInt64, false);
-        let names =
-            [text("key"), text("column"), text("left"), text("right"), number("left_rows"), number("right_rows")];
+        let written = Field::new("snapshot_id", DataType::Int64, true);
+        let names = [
+            text("key"),
+            text("column"),
+            text("left"),
+            text("right"),
+            number("left_rows"),
+            number("right_rows"),
+            written,
+        ];
         Arc::new(Schema::new(names.to_vec()))
     }
 
@@ -122,14 +132,24 @@ impl Files {
         }
         let Some((writer, waiting)) = self.open.get_mut(&example.class) else { return Ok(()) };
         waiting.push(example.clone());
-        if waiting.len() >= FINDINGS { put(writer, waiting) } else { Ok(()) }
+        if waiting.len() < FINDINGS {
+            return Ok(());
+        }
+        // of the first it is told in the end which snapshots wrote them
+        let mut rest = waiting.split_off(FIRST);
+        put(writer, &mut rest)
     }
 
     /// Gives the files their names. Those of an earlier run go: beside these they would tell of differences that are
-    /// no more.
-    pub fn finish(&mut self) -> Result<()> {
+    /// no more. `examples`: findings of which more became known meanwhile.
+    pub fn finish(&mut self, examples: &[Example]) -> Result<()> {
         let mut written = Vec::new();
         for (class, (mut writer, mut waiting)) in std::mem::take(&mut self.open) {
+            let known = examples.iter().filter(|example| example.class == class && example.snapshot.is_some());
+            let known: BTreeMap<String, Option<i64>> = known.map(|one| (one.key_json(), one.snapshot)).collect();
+            for finding in &mut waiting {
+                finding.snapshot = known.get(&finding.key_json()).copied().flatten();
+            }
             put(&mut writer, &mut waiting)?;
             let whole = match writer {
                 Writer::Csv(writer) => writer.into_inner(),
@@ -137,9 +157,7 @@ impl Files {
                     writer.finish()?;
                     writer.into_inner()
                 }
-                Writer::Parquet(writer) => {
-                    writer.into_inner().map_err(|error| Error::from_datafusion(error.into()))?
-                }
+                Writer::Parquet(writer) => writer.into_inner().map_err(|error| Error::from_datafusion(error.into()))?,
             };
             whole.close()?;
             written.push(Self::name(class, self.format));
@@ -189,7 +207,9 @@ fn put(writer: &mut Writer, waiting: &mut Vec<Example>) -> Result<()> {
         Arc::new(UInt64Array::from_iter_values(rows.iter().map(|(example, ..)| example.left_rows)));
     let right_rows: ArrayRef =
         Arc::new(UInt64Array::from_iter_values(rows.iter().map(|(example, ..)| example.right_rows)));
-    let batch = RecordBatch::try_new(Files::schema(), vec![keys, columns, lefts, rights, left_rows, right_rows])?;
+    let written: ArrayRef = Arc::new(rows.iter().map(|(example, ..)| example.snapshot).collect::<Int64Array>());
+    let batch =
+        RecordBatch::try_new(Files::schema(), vec![keys, columns, lefts, rights, left_rows, right_rows, written])?;
     waiting.clear();
     match writer {
         Writer::Csv(writer) => writer.write(&batch)?,
@@ -204,7 +224,14 @@ mod tests {
     use super::*;
 
     fn finding(class: Class) -> Example {
-        Example { class, key: vec![("id".into(), Some("1".into()))], cells: Vec::new(), left_rows: 1, right_rows: 0 }
+        Example {
+            class,
+            key: vec![("id".into(), Some("1".into()))],
+            cells: Vec::new(),
+            left_rows: 1,
+            right_rows: 0,
+            snapshot: None,
+        }
     }
 
     async fn elsewhere() -> (tempfile::TempDir, Warehouse) {
@@ -231,8 +258,11 @@ mod tests {
             for class in [Class::Different, Class::MissingInLake] {
                 files.lock().write(&finding(class)).unwrap();
             }
-            files.lock().finish().unwrap();
-            assert_eq!(names(&folder), [Files::name(Class::Different, format), Files::name(Class::MissingInLake, format)]);
+            files.lock().finish(&[]).unwrap();
+            assert_eq!(
+                names(&folder),
+                [Files::name(Class::Different, format), Files::name(Class::MissingInLake, format)]
+            );
         }
         std::fs::write(folder.join("mine.csv"), "x").unwrap();
         // one that is given up leaves what stood
@@ -241,9 +271,9 @@ mod tests {
         drop(files);
         assert_eq!(names(&folder), ["different.parquet", "mine.csv", "missing_in_lake.parquet"]);
         // nothing differs any more
-        Files::new(&folder, OutFormat::Csv, &warehouse).lock().finish().unwrap();
+        Files::new(&folder, OutFormat::Csv, &warehouse).lock().finish(&[]).unwrap();
         assert_eq!(names(&folder), ["mine.csv"]);
-        Files::new(&dir.path().join("never"), OutFormat::Csv, &warehouse).lock().finish().unwrap();
+        Files::new(&dir.path().join("never"), OutFormat::Csv, &warehouse).lock().finish(&[]).unwrap();
         assert!(!dir.path().join("never").exists());
     }
 

@@ -3,6 +3,7 @@
 
 mod arguments;
 mod assert;
+mod checked;
 mod condition;
 mod connect;
 mod counts;

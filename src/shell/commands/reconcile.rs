@@ -4,36 +4,43 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, RecordBatch, StringArray};
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringArray};
 use arrow::compute::concat_batches;
-use arrow::datatypes::{DataType, Field, Schema};
+use arrow::datatypes::{DataType, Field, Int64Type, Schema};
 use futures::future::{FutureExt, LocalBoxFuture};
 
+use super::checked::{Failed, Wanted, wanted};
 use super::findings::{Files, OutFormat, plain};
 use super::listings::literal;
 use super::{Argument, Call, Command, Task, usage};
-use crate::error::{Error, Result};
-use crate::shell::checks::{self, Expected};
-use crate::shell::execute::{Answer, Show};
+use crate::error::Result;
+use crate::shell::checks::{Check, Expected, Place};
+use crate::shell::execute::{Answer, Collected, Show};
 use crate::shell::language::both;
 use crate::shell::state::Shell;
 use crate::shell::variables::replaced;
-use crate::sql::{Reconciled, Session, Sink};
+use crate::sql::{Class, Example, ReconcileLine, Reconciled, Session, Sink};
 
 /// `\reconcile`
 pub const RECONCILE: Command = Command {
     names: &["reconcile"],
-    usage: "file.toml [check …] [--at pin] [--out dir] [--why] | t with … on key (…)",
+    usage: "file.toml [check …] [--at pin …] [--out dir] [--why] | t with … on key (…)",
     task: Task::Prove,
     about: both("compare a table with its source, key by key", "逐主键核对表与其来源"),
     detail: both(
         "\\reconcile checks/pay.toml --at tag:eod --out diff\n\
          \\reconcile pay.t@v3 with (select * from u) on key (id) compare (amount)\n\
+         --at pay.t@v3 is for the checks of that table alone, and may stand once for each table\n\
          --out writes every finding, a file for each class: csv, or --out-format ndjson or parquet; --why tells the causes\n\
-         of the first keys from the table's history",
+         of the first keys from the table's history, as rows of the part cause\n\
+         exit code 0 when all is as expected, 3 when not; when a check could not be carried out, that of its error, and\n\
+         what the others found is shown all the same",
         "\\reconcile checks/pay.toml --at tag:eod --out diff\n\
          \\reconcile pay.t@v3 with (select * from u) on key (id) compare (amount)\n\
-         --out 把每条差异按类别写成文件：csv，或用 --out-format 选 ndjson、parquet；--why 从表的历史说明前若干个键的原因",
+         --at pay.t@v3 只用于核对这张表的检查，每张表可给一次\n\
+         --out 把每条差异按类别写成文件：csv，或用 --out-format 选 ndjson、parquet；--why 从表的历史说明前若干个键的原因，\n\
+         结果里 part 为 cause\n\
+         全部符合预期时退出码 0，否则 3；某个核对没能完成时用它的错误的退出码，其他核对的结果照样显示",
     ),
     argument: Argument::File,
     run,
@@ -44,7 +51,7 @@ pub const RECONCILE: Command = Command {
 struct Asked {
     file: PathBuf,
     checks: Vec<String>,
-    at: Option<String>,
+    at: Vec<String>,
     out: Option<PathBuf>,
     format: OutFormat,
     why: bool,
@@ -56,7 +63,7 @@ fn asked(words: Vec<String>) -> Result<Asked> {
     while let Some(word) = words.next() {
         let mut value = |name: &str| words.next().ok_or_else(|| usage(format!("{name} lacks its value")));
         match word.as_str() {
-            "--at" => asked.at = Some(value("--at")?),
+            "--at" => asked.at.push(value("--at")?),
             "--out" => asked.out = Some(value("--out")?.into()),
             "--out-format" => {
                 asked.format = match value("--out-format")?.to_lowercase().as_str() {
@@ -83,50 +90,49 @@ fn run(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
         if words.is_empty() {
             return Err(usage("write \\reconcile file.toml, or \\reconcile t with … on key (…)"));
         }
-        let (runs, out, format, why) = if words.iter().any(is_file) {
+        let (runs, mut notices, asked) = if words.iter().any(is_file) {
             let asked = asked(words)?;
-            let checks = checks::read(&asked.file)?;
-            let unknown = asked.checks.iter().find(|name| !checks.iter().any(|check| check.name == **name));
-            if let Some(unknown) = unknown {
-                let known: Vec<&str> = checks.iter().map(|check| check.name.as_str()).collect();
-                return Err(usage(format!("there is no check {unknown} in the file: it has {}", known.join(", "))));
-            }
-            let folder = asked.file.parent().unwrap_or(Path::new("")).to_path_buf();
-            let wanted =
-                checks.into_iter().filter(|check| asked.checks.is_empty() || asked.checks.contains(&check.name));
-            let runs = wanted
-                .map(|check| Ok((check.name.clone(), check.statement(asked.at.as_deref(), &folder)?, check.expected)));
-            (runs.collect::<Result<Vec<_>>>()?, asked.out, asked.format, asked.why)
+            let statement = |check: &Check, at: Option<&str>, place: Place<'_>| check.statement(at, place);
+            let (runs, notices) = wanted(shell, &asked.file, &asked.checks, &asked.at, statement)?;
+            (runs, notices, asked)
         } else {
-            let sql = format!("RECONCILE {}", replaced(call.sql(), &shell.variables));
-            (vec![("reconcile".to_string(), sql, Expected::Equal)], None, OutFormat::Csv, false)
+            let sql = Ok(format!("RECONCILE {}", replaced(call.sql(), &shell.variables)));
+            let run = Wanted { name: "reconcile".to_string(), sql, expected: Expected::Equal };
+            (vec![run], Vec::new(), Asked::default())
         };
-        let (mut batches, mut pins, mut notices, mut lines, mut red) =
-            (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let mut told = Vec::new();
-        for (name, sql, expected) in runs {
-            let session: Arc<Session> = Arc::clone(&shell.session);
-            let warehouse = shell.session.warehouse();
-            let files = out.as_ref().map(|folder| Files::new(&folder.join(plain(&name)), format, warehouse));
-            let sink: Option<Sink> =
-                files.clone().map(|files| -> Sink { Box::new(move |example| files.lock().write(example)) });
-            let done = shell.under_guard(async move { session.reconcile(&sql, sink).await }).await;
-            let done = done.map_err(|error| error.with_context("check", &name))?;
-            if let Some(files) = files {
-                files.lock().finish()?;
-            }
-            batches.push(named(&name, &done.report.rows()?)?);
-            if why {
-                causes(shell, &name, &done, &mut told).await?;
+        let (mut batches, mut pins, mut lines, mut red) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut failed = Failed::default();
+        let several = runs.len() > 1;
+        for Wanted { name, sql, expected } in runs {
+            let (done, rows) = match compared(shell, &name, sql, &asked).await {
+                Ok(done) => done,
+                Err(error) if !several => return Err(error.with_context("check", &name)),
+                Err(error) => {
+                    let line = ReconcileLine {
+                        class: Some(error.code().to_string()),
+                        note: Some(error.message().to_string()),
+                        ..ReconcileLine::of("error")
+                    };
+                    batches.push(named(&name, &ReconcileLine::batch(&[line])?)?);
+                    if failed.take(&name, error) {
+                        continue;
+                    }
+                    break;
+                }
+            };
+            for rows in &rows {
+                batches.push(named(&name, rows)?);
             }
             pins.extend(done.pins.into_iter().filter(|pin| !pins.contains(pin)).collect::<Vec<_>>());
             notices.extend(done.notices);
-            lines.push(format!("{name}: {}", done.report.line));
+            let line = format!("{name}: {}", done.report.line);
             if done.report.verdict.is_clean() != (expected == Expected::Equal) {
                 red.push(match expected {
-                    Expected::Equal => format!("{name}: {}", done.report.line),
+                    Expected::Equal => line,
                     Expected::Different => format!("{name}: nothing differs, and something was to"),
                 });
+            } else {
+                lines.push(line);
             }
         }
         let schema = batches.first().map_or_else(|| Arc::new(Schema::empty()), RecordBatch::schema);
@@ -134,59 +140,143 @@ fn run(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
         let mut answer = Answer::of_batches(schema, vec![rows])?;
         (answer.pins, answer.notices) = (pins, notices);
         shell.present(answer, Show { cap: false, shrink: true, ..Show::default() }).await?;
-        shell.say(&told)?;
-        match red.as_slice() {
-            [] => shell.say(&lines),
-            red => Err(Error::invalid(red.join("\n")).with_code("Different")),
-        }
+        failed.ended(shell, &red)?;
+        shell.say(&lines)
     }
     .boxed_local()
+}
+
+/// Runs one comparison, and gives its rows: those of the report, and those that tell why.
+async fn compared(
+    shell: &mut Shell,
+    name: &str,
+    sql: Result<String>,
+    asked: &Asked,
+) -> Result<(Reconciled, Vec<RecordBatch>)> {
+    let sql = sql?;
+    let session: Arc<Session> = Arc::clone(&shell.session);
+    let warehouse = shell.session.warehouse();
+    let files = asked.out.as_ref().map(|folder| Files::new(&folder.join(plain(name)), asked.format, warehouse));
+    let sink: Option<Sink> =
+        files.clone().map(|files| -> Sink { Box::new(move |example| files.lock().write(example)) });
+    let done = shell.under_guard(async move { session.reconcile(&sql, sink).await }).await?;
+    if let Some(files) = files {
+        files.lock().finish(&done.report.examples)?;
+    }
+    let mut rows = vec![done.report.rows()?];
+    if asked.why {
+        rows.push(ReconcileLine::batch(&causes(shell, &done).await?)?);
+    }
+    Ok((done, rows))
 }
 
 /// Keys of a check whose causes are looked for: each costs a look through the table's history.
 const CAUSES: usize = 20;
 
+/// The examples that make the sides different, one of each class after another, so that no class hides the others.
+fn in_turn(examples: &[Example]) -> Vec<&Example> {
+    let mut classes: BTreeMap<Class, Vec<&Example>> = BTreeMap::new();
+    for example in examples.iter().filter(|example| example.class.is_difference()) {
+        classes.entry(example.class).or_default().push(example);
+    }
+    let longest = classes.values().map(Vec::len).max().unwrap_or_default();
+    (0..longest).flat_map(|at| classes.values().filter_map(move |all| all.get(at).copied())).collect()
+}
+
+/// Columns of a finding that are asked for one by one.
+const CELLS: usize = 4;
+
+/// What the source has of the values that differ, for the question where they went.
+fn expected(example: &Example) -> Vec<String> {
+    if example.class != Class::Different {
+        return Vec::new();
+    }
+    let cells = example.cells.iter().take(CELLS).map(|cell| match &cell.right {
+        Some(value) => format!("{}='{value}'", cell.column),
+        None => format!("{}=null", cell.column),
+    });
+    cells.collect()
+}
+
+/// Why one key is as it is; `of`: the table, the key and the state. The source's row was there once, and lost, only where
+/// that is said of each of its values: an older row may have had one of them by chance.
+async fn cause(shell: &mut Shell, of: &str, expected: Vec<String>, line: &mut ReconcileLine) -> Result<()> {
+    let mut found: Vec<(Option<String>, Option<String>, Option<i64>)> = Vec::new();
+    for expected in expected {
+        let sql = format!("SELECT * FROM paimon_explain_key({of}, expected => {})", literal(&expected));
+        match shell.collect_sql(&sql, 1).await {
+            Ok(answer) => found.push(reason(&answer)),
+            // what no column of the table holds was never written to it
+            Err(error) if ["BadArgument", "ColumnNotFound"].contains(&error.code()) => {
+                found.clear();
+                break;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    let agreed = found.split_first().is_some_and(|(first, rest)| {
+        rest.iter().all(|(reason, _, snapshot)| (reason, snapshot) == (&first.0, &first.2))
+    });
+    let (reason, note, snapshot) = match found.into_iter().next().filter(|_| agreed) {
+        Some(first) => first,
+        None => reason(&shell.collect_sql(&format!("SELECT * FROM paimon_explain_key({of})"), 1).await?),
+    };
+    (line.reason, line.note, line.snapshot_id) = (reason, note, snapshot);
+    Ok(())
+}
+
+/// The reason of an answer, its sentence, and the commit that is to blame.
+fn reason(answer: &Collected) -> (Option<String>, Option<String>, Option<i64>) {
+    let Some(batch) = answer.batches.iter().find(|batch| batch.num_rows() > 0) else { return (None, None, None) };
+    let cell = |column: &str| {
+        let texts = batch.column_by_name(column)?.as_string_opt::<i32>()?;
+        texts.is_valid(0).then(|| texts.value(0).to_string())
+    };
+    let ids = batch.column_by_name("snapshot_id").and_then(|ids| ids.as_primitive_opt::<Int64Type>());
+    (cell("reason"), cell("sentence"), ids.filter(|ids| ids.is_valid(0)).map(|ids| ids.value(0)))
+}
+
 /// Why the first differing keys are as they are in the left table, and how often each reason was found.
-async fn causes(shell: &mut Shell, name: &str, done: &Reconciled, told: &mut Vec<String>) -> Result<()> {
+async fn causes(shell: &mut Shell, done: &Reconciled) -> Result<Vec<ReconcileLine>> {
     // the left side is pinned first; a query is no table with a history
     let left = done.pins.first().filter(|pin| done.report.left.position.starts_with(&format!("{} @ ", pin.table)));
     let Some((table, snapshot)) = left.and_then(|pin| Some((pin.table.clone(), pin.snapshot_id?))) else {
-        told.push(format!("{name}: the left side is no table at a snapshot, so no causes can be told"));
-        return Ok(());
+        let note = Some("the left side is no table at a snapshot, so no causes can be told".to_string());
+        return Ok(vec![ReconcileLine { note, ..ReconcileLine::of("cause") }]);
     };
-    let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
-    let mut looked = 0;
-    for example in &done.report.examples {
+    let mut reasons: BTreeMap<String, u64> = BTreeMap::new();
+    let mut lines = Vec::new();
+    for example in in_turn(&done.report.examples) {
         let key: Option<Vec<String>> =
             example.key.iter().map(|(name, value)| Some(format!("{name}={}", literal(value.as_deref()?)))).collect();
         let Some(key) = key else { continue };
-        if looked == CAUSES {
+        if lines.len() == CAUSES {
             break;
         }
-        looked += 1;
-        let sql = format!(
-            "SELECT reason, sentence FROM paimon_explain_key({}, key => {}, at => {snapshot})",
-            literal(&table),
-            literal(&key.join(", "))
-        );
-        let (reason, sentence) = match shell.collect_sql(&sql, 1).await {
-            Ok(answer) => {
-                let cell = |column: &str| {
-                    let batch = answer.batches.iter().find(|batch| batch.num_rows() > 0)?;
-                    Some(batch.column_by_name(column)?.as_string_opt::<i32>()?.value(0).to_string())
-                };
-                (cell("reason").unwrap_or_default(), cell("sentence").unwrap_or_default())
-            }
-            Err(error) => (error.code().to_string(), error.message().to_string()),
+        let of = format!("{}, key => {}, at => {snapshot}", literal(&table), literal(&key.join(", ")));
+        let mut line = ReconcileLine {
+            class: Some(example.class.name().to_string()),
+            key: Some(example.key_json()),
+            ..ReconcileLine::of("cause")
         };
-        told.push(format!("{name}: {} {}: {reason}: {sentence}", example.class.name(), example.key_json()));
-        *reasons.entry(reason).or_default() += 1;
+        match cause(shell, &of, expected(example), &mut line).await {
+            Ok(()) => {}
+            Err(error) if error.code() == "Interrupted" => return Err(error),
+            Err(error) => {
+                (line.reason, line.note) = (Some(error.code().to_string()), Some(error.message().to_string()));
+            }
+        }
+        *reasons.entry(line.reason.clone().unwrap_or_default()).or_default() += 1;
+        lines.push(line);
     }
-    let counted: Vec<String> = reasons.iter().map(|(reason, times)| format!("{reason} {times}")).collect();
-    if looked > 0 {
-        told.push(format!("{name}: causes of the first {looked} keys: {}", counted.join(", ")));
-    }
-    Ok(())
+    let looked = lines.len();
+    lines.extend(reasons.into_iter().map(|(reason, times)| ReconcileLine {
+        reason: Some(reason),
+        findings: Some(times),
+        note: Some(format!("of {looked} keys that were looked at")),
+        ..ReconcileLine::of("cause")
+    }));
+    Ok(lines)
 }
 
 /// Rows with the name of their check before them.
@@ -212,7 +302,7 @@ mod tests {
         let expected = Asked {
             file: "a.toml".into(),
             checks: vec!["pay".into(), "more".into()],
-            at: Some("v3".into()),
+            at: vec!["v3".into()],
             out: Some("d".into()),
             format: OutFormat::Ndjson,
             why: false,

@@ -7,16 +7,18 @@ use std::sync::Arc;
 
 use futures::future::{FutureExt, LocalBoxFuture};
 
+use super::checked::{Failed, Wanted, wanted};
 use super::findings::{create, plain};
 use super::{Argument, Call, Command, Task, usage};
-use crate::error::{Error, Result};
-use crate::shell::checks::{self, Expected};
+use crate::error::Result;
+use crate::shell::checks::{At, Check, Expected, Given, Place, table_at};
 use crate::shell::language::both;
 use crate::shell::render::Format;
+use crate::shell::report::eprint;
 use crate::shell::state::Shell;
 use crate::shell::variables::{quoted, replaced};
 use crate::sql::verdict::Verdict;
-use crate::sql::{Session, Warehouse};
+use crate::sql::{Judged, Warehouse};
 
 /// `\verdict`
 pub const VERDICT: Command = Command {
@@ -30,12 +32,14 @@ pub const VERDICT: Command = Command {
          \\verdict pay.t@v3 with (select * from u) on key (id)\n\
          layers: engine, visibility, counting rule, business mapping, upstream, commit protocol, co-writing, operation on\n\
          the table, commit identity, storage; --out writes text, JSON and a page of its own for each check; exit code 0\n\
-         when all is as expected, 3 when not",
+         when all is as expected, 3 when not; when a check could not be judged, that of its error, and what was found of\n\
+         the others is shown all the same",
         "\\verdict checks/pay.toml --at tag:eod --out report\n\
          \\verdict pay.t@v3 --their-count 503\n\
          \\verdict pay.t@v3 with (select * from u) on key (id)\n\
          层次：引擎、可见性、计数口径、业务映射、上游、提交协议、并发写、对表的操作、提交标识、存储；\n\
-         --out 为每个核对写出文本、JSON 和独立网页；全部符合预期时退出码 0，否则 3",
+         --out 为每个核对写出文本、JSON 和独立网页；全部符合预期时退出码 0，否则 3；\n\
+         某个核对没能完成时用它的错误的退出码，其他核对的结果照样显示",
     ),
     argument: Argument::File,
     run,
@@ -66,7 +70,7 @@ struct Asked {
     /// A file of checks, or a table.
     what: String,
     checks: Vec<String>,
-    at: Option<String>,
+    at: Vec<String>,
     out: Option<PathBuf>,
     form: Option<As>,
     keys: Option<u64>,
@@ -80,7 +84,7 @@ fn asked(words: Vec<String>) -> Result<Asked> {
         let mut value = |name: &str| words.next().ok_or_else(|| usage(format!("{name} lacks its value")));
         let number = |text: String| text.parse::<u64>().map_err(|_| usage(format!("{text} is no count")));
         match word.as_str() {
-            "--at" => asked.at = Some(value("--at")?),
+            "--at" => asked.at.push(value("--at")?),
             "--out" => asked.out = Some(value("--out")?.into()),
             "--as" => asked.form = Some(As::parse(&value("--as")?)?),
             "--keys" => asked.keys = Some(number(value("--keys")?)?),
@@ -93,65 +97,74 @@ fn asked(words: Vec<String>) -> Result<Asked> {
     Ok(asked)
 }
 
-/// One verdict that is wanted: its name, its statement, what makes it pass.
-type Run = (String, String, Expected);
-
 fn is_file(word: &str) -> bool {
     Path::new(word).extension().is_some_and(|ending| ending.eq_ignore_ascii_case("toml"))
 }
 
-fn of_checks(asked: &Asked) -> Result<Vec<Run>> {
-    let file = Path::new(&asked.what);
-    let checks = checks::read(file)?;
-    if let Some(unknown) = asked.checks.iter().find(|name| !checks.iter().any(|check| check.name == **name)) {
-        let known: Vec<&str> = checks.iter().map(|check| check.name.as_str()).collect();
-        return Err(usage(format!("there is no check {unknown} in the file: it has {}", known.join(", "))));
-    }
-    let folder = file.parent().unwrap_or(Path::new("")).to_path_buf();
-    let wanted = checks.into_iter().filter(|check| asked.checks.is_empty() || asked.checks.contains(&check.name));
-    let run = |check: checks::Check| {
-        let sql = check.verdict(asked.at.as_deref(), &folder, asked.keys, asked.theirs)?;
-        Ok((check.name.clone(), sql, check.expected))
+fn one(name: &str, sql: String) -> Vec<Wanted> {
+    vec![Wanted { name: name.to_string(), sql: Ok(sql), expected: Expected::Equal }]
+}
+
+/// The statement for a count of a table.
+fn of_count(shell: &Shell, asked: &Asked) -> Result<String> {
+    let (Some(theirs), true) = (asked.theirs, asked.checks.is_empty()) else {
+        return Err(usage("write \\verdict table --their-count n, or name a file of checks"));
     };
-    wanted.map(run).collect()
+    let database = shell.session.database();
+    let given = Given::new(&asked.at, &database).map_err(usage)?;
+    let at = match given.of(&asked.what) {
+        At::Pin(pin) => Some(pin),
+        At::Own => None,
+        At::OwnBeside(others) => return Err(usage(format!("--at {others} is of another table than {}", asked.what))),
+    };
+    Ok(format!("RECONCILE {} WITH COUNT {theirs}", table_at(&asked.what, at)))
 }
 
 fn run(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
     async move {
         let words = call.words(&shell.variables)?;
         let options = words.iter().any(|word| word.starts_with("--"));
-        let (runs, asked) = if words.iter().any(|word| is_file(word)) {
+        let (runs, notices, asked) = if words.iter().any(|word| is_file(word)) {
             let asked = asked(words)?;
-            (of_checks(&asked)?, asked)
+            let statement =
+                |check: &Check, at: Option<&str>, place: Place<'_>| check.verdict(at, place, asked.keys, asked.theirs);
+            let (runs, notices) = wanted(shell, Path::new(&asked.what), &asked.checks, &asked.at, statement)?;
+            (runs, notices, asked)
         } else if options {
             let asked = asked(words)?;
-            let (Some(theirs), true) = (asked.theirs, asked.checks.is_empty()) else {
-                return Err(usage("write \\verdict table --their-count n, or name a file of checks"));
-            };
-            let sql = format!("RECONCILE {} WITH COUNT {theirs}", checks::table_at(&asked.what, asked.at.as_deref()));
-            (vec![("count".to_string(), sql, Expected::Equal)], asked)
+            (one("count", of_count(shell, &asked)?), Vec::new(), asked)
         } else if words.is_empty() {
             return Err(usage(
                 "write \\verdict file.toml, \\verdict table --their-count n, or \\verdict t with … on key (…)",
             ));
         } else {
             let sql = format!("RECONCILE {}", replaced(call.sql(), &shell.variables));
-            (vec![("verdict".to_string(), sql, Expected::Equal)], Asked::default())
+            (one("verdict", sql), Vec::new(), Asked::default())
         };
         let form = asked.form.unwrap_or(if shell.settings.format == Format::Json { As::Json } else { As::Text });
         let several = runs.len() > 1;
         if several && form == As::Html && asked.out.is_none() {
             return Err(usage("a page is of one check: name one, or write all of them with --out"));
         }
-        let (mut notes, mut lines, mut red, mut documents) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        for (name, sql, expected) in runs {
-            let session: Arc<Session> = Arc::clone(&shell.session);
-            let done = shell.under_guard(async move { session.verdict(&sql, None).await }).await;
-            let done = done.map_err(|error| error.with_context("check", &name))?;
-            let verdict = &done.verdict;
-            if let Some(folder) = &asked.out {
-                write_all(folder, &name, verdict, shell.session.warehouse())?;
-            }
+        let (mut lines, mut red, mut documents) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut notes, mut failed) = (Vec::new(), Failed::default());
+        let given = shell.notes(&[], &notices);
+        if form == As::Text {
+            notes.extend(given);
+        } else if !given.is_empty() && !shell.settings.quiet {
+            eprint(&(given.join("\n") + "\n"));
+        }
+        for Wanted { name, sql, expected } in runs {
+            let verdict = match judged(shell, &name, sql, &asked).await {
+                Ok(done) => {
+                    notes.extend(shell.notes(&[], &done.notices));
+                    done.verdict
+                }
+                Err(error) => match failed.take(&name, error) {
+                    true => continue,
+                    false => break,
+                },
+            };
             match form {
                 As::Text if several => documents.push(format!("== {name}\n{}", verdict.text())),
                 As::Text => documents.push(verdict.text()),
@@ -170,20 +183,28 @@ fn run(shell: &mut Shell, call: Call) -> LocalBoxFuture<'_, Result<()>> {
             } else {
                 lines.push(line);
             }
-            notes.extend(shell.notes(&[], &done.notices));
         }
-        shell.document(&document(form, several, &documents))?;
+        if !documents.is_empty() {
+            shell.document(&document(form, several, &documents))?;
+        }
         // nothing stands beside a document that a program reads
         if form == As::Text {
             shell.say(&notes)?;
         }
-        match red.as_slice() {
-            [] if several && form == As::Text => shell.say(&lines),
-            [] => Ok(()),
-            red => Err(Error::invalid(red.join("\n")).with_code("Different")),
-        }
+        failed.ended(shell, &red)?;
+        if several && form == As::Text { shell.say(&lines) } else { Ok(()) }
     }
     .boxed_local()
+}
+
+/// Judges one check, and writes what is found where that is wanted.
+async fn judged(shell: &Shell, name: &str, sql: Result<String>, asked: &Asked) -> Result<Judged> {
+    let (session, sql) = (Arc::clone(&shell.session), sql?);
+    let done = shell.under_guard(async move { session.verdict(&sql, None).await }).await?;
+    if let Some(folder) = &asked.out {
+        write_all(folder, name, &done.verdict, shell.session.warehouse())?;
+    }
+    Ok(done)
 }
 
 /// Several verdicts as one document.
@@ -236,7 +257,7 @@ mod tests {
         let expected = Asked {
             what: "a.toml".into(),
             checks: vec!["pay".into()],
-            at: Some("v3".into()),
+            at: vec!["v3".into()],
             out: Some("d".into()),
             form: Some(As::Html),
             keys: Some(7),

@@ -50,6 +50,9 @@ fn of_statement(code: &str) -> Option<&'static str> {
             "这一边再读一次不一定是同一状态，不能接着上次核对：去掉 PROGRESS，或改用快照上的表、只读这种表的查询、文件、能给出位点的源库"
         }
         "EmptySample" => "抽样里没有任何行，什么也没有核对：加大 SAMPLE 的比例，或核对全部",
+        "NothingCompared" => {
+            "没有任何行被核对，不能说一致：放宽 HORIZON 或 WHERE，或换一个有数据的快照；用 SELECT count(*) 看条件剩下多少行"
+        }
         "FindingsIncomplete" => "接着上次核对时，之前的差异写不进 --out：删除进度文件后全部重来，或不用 --out",
         "FileFormat" => "只能核对 .parquet 和 .csv 文件：其他文件先 CREATE EXTERNAL TABLE，再用查询核对",
         "BadCheck" => "核对文件写法不对：按提示核对每个 [[check]] 的键",

@@ -2,7 +2,7 @@
 //! relation. The parts of the statement stand in its arguments as they stand in it.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -51,6 +51,7 @@ fn text(call: &Call) -> Result<String> {
         ("where", " WHERE ", ""),
         ("horizon", " HORIZON ", ""),
         ("tolerance", " TOLERANCE ", ""),
+        ("nocase", " COLLATE NOCASE (", ")"),
         ("sample", " SAMPLE ", " PERCENT BY KEY HASH"),
         ("limit", " LIMIT ", " PER CLASS"),
     ] {
@@ -76,12 +77,18 @@ pub(super) async fn provider(statement: &Arc<Statement>, call: &Call) -> Result<
     notices.into_iter().for_each(|notice| statement.notice(notice));
     let state = statement.state();
     let comparison = reconcile::plan(statement, &state, &asked, None).await?;
-    let run = Arc::new(Compared { comparison: Mutex::new(Some(comparison)), rows: OnceCell::new() });
+    let compared = Compared {
+        statement: Arc::downgrade(statement),
+        comparison: Mutex::new(Some(comparison)),
+        rows: OnceCell::new(),
+    };
+    let run = Arc::new(compared);
     Ok(Arc::new(CompareTable { run, schema: Report::schema() }))
 }
 
 /// A comparison that runs once, when the first asks for its rows.
 struct Compared {
+    statement: Weak<Statement>,
     comparison: Mutex<Option<Comparison>>,
     rows: OnceCell<RecordBatch>,
 }
@@ -92,7 +99,10 @@ impl Compared {
             let comparison = self.comparison.lock().take();
             let comparison =
                 comparison.ok_or_else(|| Error::invalid("the comparison has failed before").with_code("Execution"))?;
-            comparison.run().await?.rows()
+            match self.statement.upgrade() {
+                Some(statement) => reconcile::run(&statement, comparison).await?.rows(),
+                None => comparison.run().await?.rows(),
+            }
         };
         self.rows.get_or_try_init(compute).await.cloned()
     }

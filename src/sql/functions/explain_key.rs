@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::ScalarValue;
 
 use super::key_history::{key_of, snapshot_of};
@@ -72,7 +72,17 @@ fn expected(asked: &Asked) -> Result<Option<Expected>> {
     let value = match quoted {
         None if value.eq_ignore_ascii_case("null") => ScalarValue::try_from(&wanted)?,
         quoted => {
-            let value = ScalarValue::Utf8(Some(quoted.unwrap_or(value).to_string()));
+            let text = quoted.unwrap_or(value);
+            // a value with more digits than the column has was never in it
+            let scale = match wanted {
+                DataType::Decimal128(_, scale) | DataType::Decimal256(_, scale) => usize::try_from(scale).ok(),
+                _ => None,
+            };
+            let part = text.split_once('.').map_or(0, |(_, part)| part.trim_end_matches('0').len());
+            if scale.is_some_and(|scale| part > scale) {
+                return Err(wrong(format!("'{text}' is no value of column {}", field.name)));
+            }
+            let value = ScalarValue::Utf8(Some(text.to_string()));
             value.cast_to(&wanted).map_err(|_| wrong(format!("{value} is no value of column {}", field.name)))?
         }
     };

@@ -110,6 +110,7 @@ impl Function {
                 "sample",
                 "limit",
                 "from",
+                "nocase",
             ],
             Self::Diff => &["table", "from", "to", "where", "columns", "partitions", "at", "attribute"],
             Self::CommitKeys => &["table", "snapshot", "where", "columns", "partitions"],
@@ -268,7 +269,7 @@ impl Call {
             }
             Function::Compare => {
                 "paimon_compare(left => 'db.t@v3', right => 'SELECT …', key => 'dt, id', columns => 'a, b MAP (''x'' => ''1'')', \
-                 where => '…', horizon => 'c <= 5', tolerance => 'a 0.01'); right is also a table, a file or the address of \
+                 where => '…', horizon => 'c <= 5', tolerance => 'a 0.01', nocase => 'id'); right is also a table, a file or the address of \
                  a database with from => 'table'"
             }
             Function::Changes => "paimon_changes('db.t', from => 1, to => 5)",

@@ -110,7 +110,8 @@ impl Session {
 
     async fn compared(&self, run: &Run, asked: &Reconcile, sink: Option<Sink>) -> Result<Report> {
         let into = self.free_name(run, asked).await?;
-        let report = reconcile::plan(&run.statement, &run.state, asked, sink).await?.run().await?;
+        let comparison = reconcile::plan(&run.statement, &run.state, asked, sink).await?;
+        let report = reconcile::run(&run.statement, comparison).await?;
         if let Some((database, name)) = into {
             let table = MemTable::try_new(Report::schema(), vec![vec![report.rows()?]])?;
             self.settings().put_local(&database, &name, Arc::new(table));
@@ -121,10 +122,13 @@ impl Session {
     pub(super) async fn reconcile_rows(&self, run: &Run, asked: &Reconcile) -> Result<StatementResult> {
         if asked.verdict.is_some() {
             let (verdict, _) = self.judged(run, asked, None).await?;
-            return Ok(rows(verdict.rows()?, run));
+            let summary = &verdict.summary;
+            let different = (!summary.clean).then(|| format!("{}: {}", summary.outcome, summary.line));
+            return Ok(StatementResult { different, ..rows(verdict.rows()?, run) });
         }
         let report = self.compared(run, asked, None).await?;
-        Ok(rows(report.rows()?, run))
+        let different = (!report.verdict.is_clean()).then(|| report.line.clone());
+        Ok(StatementResult { different, ..rows(report.rows()?, run) })
     }
 }
 

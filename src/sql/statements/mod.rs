@@ -16,7 +16,7 @@ use datafusion::sql::sqlparser::ast::{
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Span, Token, TokenWithSpan};
 
-pub(super) use self::reconcile::{Reconcile, RightSide, Theirs, parse as parse_reconcile};
+pub(super) use self::reconcile::{Horizon, Reconcile, RightSide, Theirs, parse as parse_reconcile};
 use super::deep_stack::{DeepStack, Levels, nesting};
 use super::depth;
 use super::dialect::LakeDialect;

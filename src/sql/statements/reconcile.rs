@@ -5,8 +5,8 @@
 //!   WITH (SELECT …) | table [AT (…)] | 'file.parquet' | 'file.csv' | 'mysql://…' [FROM 'table or SELECT']
 //!   ON KEY (column, …)
 //!   [COMPARE (column [MAP ('of the right' => 'on the left', …)], …)] [EXCEPT (column, …)]
-//!   [WHERE condition] [HORIZON column <= value] [TOLERANCE column 0.01, column rel:0.001]
-//!   [ZONE '+08:00'] [ROUND HALF UP] [SAMPLE n PERCENT BY KEY HASH] [LIMIT n PER CLASS] [STOP AFTER n]
+//!   [WHERE condition] [HORIZON column <= value | column AUTO] [TOLERANCE column 0.01, column rel:0.001]
+//!   [COLLATE NOCASE (column, …)] [ZONE '+08:00'] [ROUND HALF UP] [SAMPLE n PERCENT BY KEY HASH] [LIMIT n PER CLASS] [STOP AFTER n]
 //!   [PROGRESS 'file'] [INTO name]
 //!   [VERDICT [OF n KEYS]] [THEIR COUNT n | (SELECT …)]
 //!
@@ -34,7 +34,7 @@ use crate::sql::tokens::{are_words, is_word, syntax};
 pub(crate) const EXAMPLES: usize = 100;
 
 const USAGE: &str = "write RECONCILE t AT (VERSION => 3) WITH (SELECT …) ON KEY (id) [COMPARE (a, b MAP ('x' => '1'))] [WHERE …] \
-                     [HORIZON c <= …] [TOLERANCE a 0.01] [SAMPLE 1 PERCENT BY KEY HASH] [LIMIT 100 PER CLASS] [INTO name] \
+                     [HORIZON c <= …] [TOLERANCE a 0.01] [COLLATE NOCASE (id)] [SAMPLE 1 PERCENT BY KEY HASH] [LIMIT 100 PER CLASS] [INTO name] \
                      [VERDICT OF 100 KEYS] [THEIR COUNT 503]";
 
 /// The right side.
@@ -66,6 +66,15 @@ pub(crate) enum Theirs {
     Query(Box<Query>),
 }
 
+/// Up to when rows are compared.
+#[derive(Debug)]
+pub(crate) enum Horizon {
+    /// Up to this value.
+    At(Expr),
+    /// Up to what both sides are known to have.
+    Auto,
+}
+
 /// One comparison.
 #[derive(Debug)]
 pub(crate) struct Reconcile {
@@ -76,8 +85,11 @@ pub(crate) struct Reconcile {
     pub(crate) except: Vec<String>,
     pub(crate) maps: BTreeMap<String, BTreeMap<String, String>>,
     pub(crate) condition: Option<Expr>,
-    pub(crate) horizon: Option<(String, Expr)>,
+    /// The column that tells how new a row is, and up to when rows are compared.
+    pub(crate) horizon: Option<(String, Horizon)>,
     pub(crate) tolerances: BTreeMap<String, String>,
+    /// Columns whose texts are compared in lower case.
+    pub(crate) folded: Vec<String>,
     pub(crate) zone: Option<String>,
     pub(crate) half_up: bool,
     pub(crate) sample_percent: Option<String>,
@@ -142,6 +154,7 @@ pub(crate) fn parse(tokens: Vec<TokenWithSpan>, notices: &mut Vec<Notice>) -> Re
         condition: None,
         horizon: None,
         tolerances: BTreeMap::new(),
+        folded: Vec::new(),
         zone: None,
         half_up: false,
         sample_percent: None,
@@ -356,11 +369,16 @@ impl Clauses {
             }
             "HORIZON" => {
                 let name = self.name()?;
+                if is_next(&self.parser, "AUTO") {
+                    self.parser.next_token();
+                    found.horizon = Some((name, Horizon::Auto));
+                    return Ok(());
+                }
                 if !self.parser.consume_token(&Token::LtEq) {
-                    return Err(self.wrong("HORIZON takes column <= value"));
+                    return Err(self.wrong("HORIZON takes column <= value, or column AUTO"));
                 }
                 let value = self.parser.parse_expr();
-                found.horizon = Some((name, self.told(value)?));
+                found.horizon = Some((name, Horizon::At(self.told(value)?)));
             }
             "TOLERANCE" => loop {
                 let name = self.name()?;
@@ -377,6 +395,10 @@ impl Clauses {
                     break;
                 }
             },
+            "COLLATE" => {
+                self.expect(&["NOCASE"])?;
+                found.folded = self.names()?;
+            }
             "ZONE" => found.zone = Some(self.string()?),
             "ROUND" => {
                 self.expect(&["HALF", "UP"])?;
@@ -510,6 +532,7 @@ mod tests {
             "RECONCILE t WITH u ON KEY id",
             "RECONCILE t WITH u ON KEY (id) LIMIT 5",
             "RECONCILE t WITH u ON KEY (id) HORIZON a < 3",
+            "RECONCILE t WITH u ON KEY (id) HORIZON AUTO",
             "RECONCILE t WITH u ON KEY (id) WHERE a = 1 WHERE b = 1",
             "RECONCILE t WITH u ON KEY (id) COMPARE (a MAP ('x' = 'y'))",
             "RECONCILE t WITH (SELECT 1) x ON KEY (id)",

@@ -33,7 +33,8 @@ async fn two_states_of_a_table_are_compared_at_their_pins() {
     assert_eq!(pins.iter().map(|pin| pin.snapshot_id).collect::<Vec<_>>(), [Some(1), Some(3)]);
     assert_eq!((found[0][1].as_str(), found[0][6].as_str()), ("DIFFERENT", "3"), "{found:?}");
     assert!(found[0][9].contains("pay.t @ snapshot 1") && found[0][9].contains("amount Δ = 5.5"), "{found:?}");
-    let part = |name: &str| found.iter().filter(|row| row[0] == name).map(|row| row[1..].join(",")).collect::<Vec<_>>();
+    let part =
+        |name: &str| found.iter().filter(|row| row[0] == name).map(|row| row[1..10].join(",")).collect::<Vec<_>>();
     assert_eq!(
         part("class"),
         [
@@ -58,7 +59,7 @@ async fn two_states_of_a_table_are_compared_at_their_pins() {
 async fn the_right_side_is_a_query_with_codes_conditions_and_a_horizon() {
     let (dir, _) = payments();
     let session = session_of(&dir).await;
-    let query = "SELECT * FROM (VALUES (2, 21, 'SUCC', 5), (3, 3, 'FAIL', 5), (4, 4, 'FAIL', 5), (9, 1, 'SUCC', 99)) AS s(id, \"AMOUNT\", \"状态\", ms)";
+    let query = "SELECT * FROM (VALUES (2, 21, 'SUCC', 5), (3, 3, 'FAIL', 5), (4, 4, 'FAIL', 5), (9, 1, 'SUCC', 2000)) AS s(id, \"AMOUNT\", \"状态\", ms)";
     let query = format!(
         "SELECT id, \"AMOUNT\", \"状态\", CAST(to_timestamp_millis(ms) AS TIMESTAMP(3)) AS \"at\" FROM ({query})"
     );
@@ -82,9 +83,16 @@ async fn the_right_side_is_a_query_with_codes_conditions_and_a_horizon() {
     let error =
         session.reconcile(&sql(coded).replace("COMPARE (amount,", "COMPARE (amount, \"at\","), None).await.unwrap_err();
     assert_eq!(error.code(), "ZoneNotStated", "{error}");
-    let found = report(sql(&format!("{coded} HORIZON \"at\" <= TIMESTAMP '1970-01-01 00:00:00.050' ZONE 'UTC'"))).await;
-    assert_eq!(counts(&found), [0, 0, 0, 0, 1], "{found:?}");
-    assert_eq!(found.count(Class::LateUpdate).findings, 3);
+    let late = |time: &str| sql(&format!("{coded} HORIZON \"at\" <= TIMESTAMP '1970-01-01 {time}' ZONE 'UTC'"));
+    let found = report(late("00:00:01")).await;
+    assert_eq!(counts(&found), [2, 1, 0, 0, 1], "{found:?}");
+    assert_eq!((found.left.rows, found.right.rows), (3, 3));
+    // every row of the lake is newer, and so is what stands beside it
+    let error = session.reconcile(&late("00:00:00.050"), None).await.unwrap_err();
+    assert_eq!(error.code(), "NothingCompared", "{error}");
+    assert!(error.to_string().contains("at <= 1970-01-01"), "{error}");
+    let error = session.reconcile(&sql(&format!("{coded} WHERE amount > 900")), None).await.unwrap_err();
+    assert_eq!(error.code(), "NothingCompared", "{error}");
 }
 
 #[tokio::test]
@@ -188,6 +196,61 @@ async fn a_result_is_kept_as_a_table_of_the_session() {
     assert_eq!(rows(&session, "SELECT class FROM result WHERE part = 'verdict'").await, ["DIFFERENT"]);
     assert_eq!(code(&session, sql).await, "TableExists");
     assert_eq!(code(&session, "RECONCILE t WITH t ON KEY (id) INTO pay.t").await, "TableExists");
+}
+
+#[tokio::test]
+async fn an_example_names_the_snapshot_that_last_wrote_its_key() {
+    let (dir, _) = payments();
+    let session = session_of(&dir).await;
+    let written = |found: &crate::sql::ReconcileReport| {
+        let one = found.examples.iter().map(|one| (one.class, one.key_json(), one.snapshot));
+        one.map(|(class, key, snapshot)| format!("{} {key} {snapshot:?}", class.name())).collect::<Vec<_>>()
+    };
+    let sql = "RECONCILE t WITH (SELECT id, amount + 1 AS amount FROM t@v1) ON KEY (id)";
+    let found = session.reconcile(sql, None).await.unwrap().report;
+    assert_eq!(
+        written(&found),
+        [
+            r#"MISSING_IN_LAKE {"id":"1"} Some(3)"#,
+            r#"EXTRA_IN_LAKE {"id":"4"} Some(2)"#,
+            r#"DIFFERENT {"id":"2"} Some(2)"#,
+            r#"DIFFERENT {"id":"3"} Some(1)"#,
+        ],
+        "{found:?}"
+    );
+    // the relation tells the same
+    let call = "paimon_compare(left => 't', right => 'SELECT id, amount + 1 AS amount FROM t@v1', key => 'id')";
+    let sql = format!("SELECT key, snapshot_id FROM {call} WHERE part = 'example' AND class = 'DIFFERENT'");
+    assert_eq!(rows(&session, &sql).await, [r#"{"id":"2"},2"#, r#"{"id":"3"},1"#]);
+    // a query has no history of its own
+    let sql = "RECONCILE t WITH (SELECT id, amount + 1 AS amount FROM t@v1) ON KEY (amount)";
+    let found = session.reconcile(sql, None).await.unwrap().report;
+    assert!(!found.examples.is_empty() && found.examples.iter().all(|one| one.snapshot.is_none()), "{found:?}");
+}
+
+#[tokio::test]
+async fn a_horizon_is_the_watermark_where_nobody_wrote_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let spec = TableSpec::new(&[("id", "BIGINT NOT NULL"), ("at", "TIMESTAMP_LTZ(3)"), ("clock", "TIMESTAMP(3)")])
+        .primary_key(&["id"])
+        .option("bucket", "1");
+    let mut table = TableBuilder::create(dir.path(), "pay", "t", &spec).unwrap();
+    let row = |id: i64| json!({"id": id, "at": format!("1970-01-01 00:00:0{id}"), "clock": format!("1970-01-01 08:00:0{id}")});
+    let rows = crate::testing::builder::FileSpec::rows(&[row(1), row(2), row(3)]);
+    table.commit().file(rows).watermark(2_000).publish().unwrap();
+    let session = session_of(&dir).await;
+    let sql = |rest: &str| format!("RECONCILE t WITH (SELECT * FROM t) ON KEY (id) COMPARE (id) HORIZON {rest}");
+    for rest in ["\"at\" AUTO", "clock AUTO ZONE '+08:00'"] {
+        let found = session.reconcile(&sql(rest), None).await.unwrap().report;
+        let counts = [Class::Equal, Class::Late].map(|class| found.count(class).findings);
+        assert_eq!(counts, [2, 1], "{rest}: {found:?}");
+        assert!(found.notes.iter().any(|note| note.contains("AUTO is the least of the watermark of t")), "{found:?}");
+    }
+    assert_eq!(code_of(&session, &sql("clock AUTO")).await, "ZoneNotStated");
+    assert_eq!(code_of(&session, &sql("id AUTO")).await, "BadHorizon");
+    let (dir, _) = payments();
+    let session = session_of(&dir).await;
+    assert_eq!(code_of(&session, "RECONCILE t WITH t ON KEY (id) HORIZON \"at\" AUTO").await, "BadHorizon");
 }
 
 #[tokio::test]

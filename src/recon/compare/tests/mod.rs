@@ -3,6 +3,7 @@ mod kept;
 mod mended;
 mod naive;
 mod passes;
+mod sound;
 mod sources;
 mod told;
 mod types;

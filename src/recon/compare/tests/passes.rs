@@ -23,9 +23,12 @@ pub(super) struct Memory {
     pub(super) columns: Vec<SourceColumn>,
     pub(super) key: Vec<String>,
     pub(super) position: SourcePosition,
+    /// Whether it has an index on its key.
     pub(super) order: bool,
     /// Values that could not be read: of a key, in a column, as text.
     pub(super) unread: Vec<(i64, &'static str, &'static str)>,
+    /// Rows of a read after which the connection is gone.
+    pub(super) fail_after: Option<usize>,
     /// Rows come from the last to the first, whatever was asked for.
     pub(super) backwards: bool,
     pub(super) queries: AtomicU64,
@@ -54,10 +57,18 @@ impl Memory {
             },
             order: true,
             unread: Vec::new(),
+            fail_after: None,
             backwards: false,
             queries: AtomicU64::new(0),
             given: AtomicU64::new(0),
         }
+    }
+
+    /// Says how it sorts and compares a column.
+    pub(super) fn order_by(&mut self, name: &str, order: SourceOrder) {
+        let column = self.columns.iter_mut().find(|column| column.name == name);
+        column.expect("the column is there").order = order;
+        self.order = false;
     }
 }
 
@@ -118,8 +129,12 @@ impl Source for Memory {
             columns.push(told);
             rows = RecordBatch::try_new(Arc::new(arrow::datatypes::Schema::new(fields)), columns).unwrap();
         }
-        let chunks: Vec<_> =
-            (0..rows.num_rows()).step_by(700).map(|at| Ok(rows.slice(at, 700.min(rows.num_rows() - at)))).collect();
+        let last = self.fail_after.map_or(rows.num_rows(), |after| after.min(rows.num_rows()));
+        let mut chunks: Vec<_> = (0..last).step_by(700).map(|at| Ok(rows.slice(at, 700.min(last - at)))).collect();
+        if self.fail_after.is_some() {
+            let lost = crate::error::Error::unavailable("the connection is gone").with_code("SourceLost");
+            chunks.push(Err(lost.into()));
+        }
         Ok(Box::pin(RecordBatchStreamAdapter::new(rows.schema(), stream::iter(chunks))))
     }
 

@@ -25,7 +25,7 @@ fn wide(texts: &[&str], precision: u8, scale: i8) -> ArrayRef {
 }
 
 /// Equal values of two types, and the second with its middle one changed.
-fn pairs() -> Vec<(&'static str, ArrayRef, ArrayRef, ArrayRef)> {
+pub(super) fn pairs() -> Vec<(&'static str, ArrayRef, ArrayRef, ArrayRef)> {
     vec![
         ("bigint", longs([1, -2, i64::MAX]), longs([1, -2, i64::MAX]), longs([1, -3, i64::MAX])),
         (

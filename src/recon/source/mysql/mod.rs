@@ -1,8 +1,10 @@
 //! MySQL and MariaDB: a consistent snapshot in one connection, read by chunks of the primary key.
 //!
-//! `server.rs` the connection · `columns.rs` types and indexes · `values.rs` cells and parameters · `reading.rs` statements.
+//! `server.rs` the connection · `columns.rs` types and indexes · `values.rs` cells and parameters · `filters.rs`
+//! conditions · `reading.rs` statements.
 
 mod columns;
+mod filters;
 mod reading;
 mod server;
 mod values;
@@ -19,8 +21,11 @@ use mysql_async::prelude::Queryable;
 use mysql_async::{Params, Row, Value};
 
 use super::address::Address;
+use super::bounds::Bounds;
 use super::manners::Manners;
-use super::{Source, SourceColumn, SourcePosition, SourceRead, SourceWork, faults, is_fixed, is_query, relations};
+use super::{
+    Filter, Source, SourceColumn, SourcePosition, SourceRead, SourceWork, faults, is_fixed, is_query, relations,
+};
 use crate::error::Result;
 use columns::{Declared, Index, MyColumn, key_of, quoted};
 use reading::Way;
@@ -523,6 +528,11 @@ impl Source for MySqlSource {
         // later years than the server has are another date to it, or none
         let beyond = |param: &Option<Value>| matches!(param, Some(Value::Date(year, ..)) if *year > 9_999);
         known.is_none_or(|known| key_param(known, value).is_ok_and(|param| !beyond(&param)))
+    }
+
+    fn takes(&self, filter: &Filter) -> bool {
+        let column = self.body.columns.iter().find(|column| column.source.name == filter.column);
+        column.is_some_and(|column| filters::filtered(&mut Bounds::new(true, false), column, &filter.test).is_some())
     }
 
     async fn read(&self, read: SourceRead) -> Result<SendableRecordBatchStream> {

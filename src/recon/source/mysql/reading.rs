@@ -13,6 +13,7 @@ use super::super::feed::{self, Feed, OrderCheck};
 use super::super::manners::Pace;
 use super::super::{SourceColumn, SourceOrder, SourceRead, faults};
 use super::columns::{MyColumn, bytes_of, quoted, ways};
+use super::filters::filtered;
 use super::server::text;
 use super::values::{around, cell, key_param, param};
 use super::{Body, MySqlSource};
@@ -36,6 +37,9 @@ struct Plan {
     ordered: Vec<usize>,
     conditions: Vec<String>,
     params: Vec<Value>,
+    /// Conditions that are no bounds, which stand behind those above, and their parameters.
+    filters: Vec<String>,
+    filter_params: Vec<Value>,
 }
 
 impl Plan {
@@ -51,9 +55,28 @@ impl Plan {
             names.push("1".into());
         }
         let force = index.map(|index| format!(" FORCE INDEX ({})", quoted(index))).unwrap_or_default();
-        let conditions: Vec<String> = self.conditions.iter().cloned().chain(others).collect();
+        let conditions = self.conditions.iter().chain(&self.filters).cloned().chain(others);
+        let conditions: Vec<String> = conditions.collect();
         let filter = if conditions.is_empty() { String::new() } else { format!(" WHERE {}", conditions.join(" AND ")) };
         format!("SELECT {} FROM {}{force}{filter}", names.join(", "), self.body.from)
+    }
+
+    /// Parameters of a `select` with others behind its own.
+    fn params(&self, others: impl IntoIterator<Item = Value>) -> Vec<Value> {
+        self.params.iter().chain(&self.filter_params).cloned().chain(others).collect()
+    }
+
+    /// The same without the filters, for a look at keys alone.
+    fn unfiltered(&self) -> Self {
+        Self {
+            body: Arc::clone(&self.body),
+            read: Vec::new(),
+            ordered: self.ordered.clone(),
+            conditions: self.conditions.clone(),
+            params: self.params.clone(),
+            filters: Vec::new(),
+            filter_params: Vec::new(),
+        }
     }
 
     fn order(&self, columns: &[usize]) -> String {
@@ -222,7 +245,22 @@ impl MySqlSource {
         let order: Vec<&SourceColumn> = by.iter().map(|column| &column.source).collect();
         let check = OrderCheck::of(body.server.name(), &sources, &order, true)?;
         let schema = schema_of(&sources, read.unreadable);
-        let plan = Plan { body: Arc::clone(&body), read: wanted, ordered, conditions, params: bounds.params };
+        let mut own = Bounds::new(true, false);
+        let mut filters = Vec::new();
+        for filter in &read.filters {
+            let [at] = self.positions(std::slice::from_ref(&filter.column))?[..] else { continue };
+            let sql = column(&at).and_then(|column| filtered(&mut own, column, &filter.test));
+            filters.push(sql.ok_or_else(|| Error::internal(format!("{filter} is no condition for this source")))?);
+        }
+        let plan = Plan {
+            body: Arc::clone(&body),
+            read: wanted,
+            ordered,
+            conditions,
+            params: bounds.params,
+            filters,
+            filter_params: own.params,
+        };
         if !read.keys.is_empty() {
             let of = if plan.ordered.is_empty() { self.positions(&self.key)? } else { plan.ordered.clone() };
             let keys = listed(read.keys, of.len(), true)?;
@@ -256,27 +294,47 @@ fn continued(columns: &[&MyColumn], last: &[Value]) -> Vec<Term<Value>> {
     columns.iter().zip(last).map(term).collect()
 }
 
-/// Chunks by an index, each from where the last one ended.
+/// Chunks by an index, each from where the last one ended. Under filters a chunk is a stretch of the index of that many
+/// rows, whatever is left of them: else the database would read on without an end until it has found enough.
 async fn in_chunks(plan: Plan, index: String, total: Vec<usize>, mut feed: Feed) -> Result<()> {
     let server = &plan.body.server;
     let columns: Vec<&MyColumn> = total.iter().filter_map(|at| plan.body.columns.get(*at)).collect();
     let names: Vec<String> = columns.iter().map(|column| column.quoted()).collect();
+    let names = names.join(", ");
     let mut last: Option<Vec<Value>> = None;
     let mut pace = Pace::new(&server.manners);
     loop {
-        let mut bounds = Bounds::new(true, false);
-        let others = last.as_ref().map(|last| bounds.beyond(&continued(&columns, last)));
-        let select = plan.select(&total, Some(&index), others.into_iter().collect());
-        let sql = format!("{select} ORDER BY {} LIMIT ?", names.join(", "));
         let asked = pace.rows();
-        let params = plan.params.iter().cloned().chain(bounds.params).chain([Value::UInt(asked as u64)]);
-        let Some((chunk, end)) = chunk_of(&plan, &sql, params.collect(), &feed).await? else { return Ok(()) };
+        let mut bounds = Bounds::new(true, false);
+        let mut others: Vec<String> =
+            last.as_ref().map(|last| bounds.beyond(&continued(&columns, last))).into_iter().collect();
+        let is_stretch = !plan.filters.is_empty();
+        let mut end = None;
+        if is_stretch {
+            let keys = plan.unfiltered();
+            let select = keys.select(&total, Some(&index), others.clone());
+            let sql = format!("{select} ORDER BY {names} LIMIT 1 OFFSET ?");
+            let params = keys.params(bounds.params.iter().cloned().chain([Value::UInt((asked - 1) as u64)]));
+            let found = server.rows(&sql, Params::Positional(params)).await?;
+            end = found.into_iter().next().map(Row::unwrap);
+            others.extend(end.as_ref().map(|end| bounds.upto(&continued(&columns, end))));
+        }
+        let select = plan.select(&total, Some(&index), others);
+        let (sql, limit) = match is_stretch {
+            true => (format!("{select} ORDER BY {names}"), None),
+            false => (format!("{select} ORDER BY {names} LIMIT ?"), Some(Value::UInt(asked as u64))),
+        };
+        let params = plan.params(bounds.params.into_iter().chain(limit));
+        let Some((chunk, found)) = chunk_of(&plan, &sql, params, &feed).await? else { return Ok(()) };
         let rows = chunk.rows();
-        pace.learn(rows, chunk.bytes());
-        if !feed.give(chunk).await? || rows < asked {
+        pace.learn(if is_stretch { asked } else { rows }, chunk.bytes());
+        let is_last = if is_stretch { end.is_none() } else { rows < asked };
+        if !feed.give(chunk).await? || is_last {
             return Ok(());
         }
-        let end = end.map(Row::unwrap).and_then(|values| values.get(plan.read.len()..).map(<[Value]>::to_vec));
+        if !is_stretch {
+            end = found.map(Row::unwrap).and_then(|values| values.get(plan.read.len()..).map(<[Value]>::to_vec));
+        }
         last = Some(end.filter(|end| end.len() == columns.len()).ok_or_else(|| Error::internal("a chunk has no end"))?);
         if !pace.rest(&feed).await {
             return Ok(());
@@ -334,7 +392,7 @@ async fn by_keys(plan: Plan, of: Vec<usize>, keys: Vec<Vec<ScalarValue>>, mut fe
         }
         let select = plan.select(&[], None, vec![format!("({})", any.join(" OR "))]);
         let sql = format!("{select}{}", plan.order(&plan.ordered));
-        let params = plan.params.iter().cloned().chain(bounds.params).collect();
+        let params = plan.params(bounds.params);
         let Some((chunk, _)) = chunk_of(&plan, &sql, params, &feed).await? else { return Ok(()) };
         pace.learn(chunk.rows(), chunk.bytes());
         if !feed.give(chunk).await? || !pace.rest(&feed).await {
@@ -357,7 +415,7 @@ async fn in_one_go(plan: Plan, index: Option<String>, mut feed: Feed) -> Result<
     } else {
         ("SET SESSION max_execution_time = 0", super::limit_of(false, &server.manners))
     };
-    let params = Params::Positional(plan.params.clone());
+    let params = Params::Positional(plan.params([]));
     let mut unwanted = false;
     let mut why = None;
     let asked = async {

@@ -3,9 +3,10 @@
 //! A cursor shows the transaction's one snapshot, is fetched from in chunks, and needs no order without ties: NULLs and
 //! doubles in the order asked for are neither lost nor read twice.
 //!
-//! `server.rs` the connection · `columns.rs` types · `values.rs` cells and parameters.
+//! `server.rs` the connection · `columns.rs` types · `values.rs` cells and parameters · `filters.rs` conditions.
 
 mod columns;
+mod filters;
 mod server;
 mod values;
 
@@ -24,7 +25,8 @@ use super::cells::{Chunk, schema_of};
 use super::feed::{self, Feed, OrderCheck};
 use super::manners::{Manners, Pace};
 use super::{
-    Source, SourceColumn, SourceOrder, SourcePosition, SourceRead, SourceWork, faults, is_fixed, is_query, relations,
+    Filter, Source, SourceColumn, SourceOrder, SourcePosition, SourceRead, SourceWork, faults, is_fixed, is_query,
+    relations,
 };
 use crate::error::{Error, Result};
 use columns::{Declared, PgColumn, quoted};
@@ -160,6 +162,7 @@ const COLUMNS: &str = "SELECT a.attname::text AS name, b.oid::bigint AS oid, b.m
     format_type(a.atttypid, a.atttypmod) AS full, format_type(b.oid, -1) AS base, a.attnotnull AS not_null, \
     CASE WHEN l.collname = 'default' THEN (SELECT datcollate::text FROM pg_database WHERE datname = current_database() \
     AND coalesce(to_jsonb(pg_database) ->> 'datlocprovider', 'c') <> 'i') \
+    WHEN (to_jsonb(l) ->> 'collisdeterministic') = 'false' THEN l.collname::text || ' (ICU, nondeterministic)' \
     WHEN l.collprovider = 'i' THEN l.collname::text || ' (ICU)' ELSE l.collname::text END AS collation \
     FROM pg_attribute a LEFT JOIN pg_collation l ON l.oid = a.attcollation, LATERAL ( \
     WITH RECURSIVE under AS (SELECT t.oid, t.typtype, t.typbasetype, t.typtypmod, a.atttypmod AS modifier FROM pg_type t \
@@ -406,6 +409,12 @@ impl PgSource {
             let terms = body.terms(&by, key)?;
             conditions.push(if is_after { bounds.beyond(&terms) } else { bounds.upto(&terms) });
         }
+        for filter in &read.filters {
+            let [at] = self.positions(std::slice::from_ref(&filter.column))?[..] else { continue };
+            let is_utf8 = body.server.is_utf8;
+            let sql = column(&at).and_then(|column| filters::filtered(&mut bounds, column, &filter.test, is_utf8));
+            conditions.push(sql.ok_or_else(|| Error::internal(format!("{filter} is no condition for this source")))?);
+        }
         let sources: Vec<&SourceColumn> = wanted.iter().filter_map(column).map(|column| &column.source).collect();
         let order: Vec<&SourceColumn> = by.iter().map(|column| &column.source).collect();
         let check = OrderCheck::of(body.server.name(), &sources, &order, false)?;
@@ -531,6 +540,13 @@ impl Source for PgSource {
     fn holds(&self, column: &str, value: &ScalarValue) -> bool {
         let known = self.body.columns.iter().find(|known| known.source.name == column);
         known.is_none_or(|known| known.holds(value))
+    }
+
+    fn takes(&self, filter: &Filter) -> bool {
+        let column = self.body.columns.iter().find(|column| column.source.name == filter.column);
+        let is_utf8 = self.body.server.is_utf8;
+        let mut bounds = Bounds::new(false, true);
+        column.is_some_and(|column| filters::filtered(&mut bounds, column, &filter.test, is_utf8).is_some())
     }
 
     async fn read(&self, read: SourceRead) -> Result<SendableRecordBatchStream> {
