@@ -70,7 +70,7 @@ pub(crate) enum Theirs {
 #[derive(Debug)]
 pub(crate) enum Horizon {
     /// Up to this value.
-    At(Expr),
+    At(Box<Expr>),
     /// Up to what both sides are known to have.
     Auto,
 }
@@ -378,7 +378,7 @@ impl Clauses {
                     return Err(self.wrong("HORIZON takes column <= value, or column AUTO"));
                 }
                 let value = self.parser.parse_expr();
-                found.horizon = Some((name, Horizon::At(self.told(value)?)));
+                found.horizon = Some((name, Horizon::At(Box::new(self.told(value)?))));
             }
             "TOLERANCE" => loop {
                 let name = self.name()?;

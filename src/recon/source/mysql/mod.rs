@@ -353,12 +353,12 @@ async fn of_table(server: &Server, address: &Address, what: &str) -> Result<Open
     let mut caveats = Vec::new();
     // a view may be of now and of chance
     let is_table = found.is_some_and(|row| text(row, "engine").is_some());
-    if let Some(engine) = found.and_then(|row| text(row, "engine")) {
-        if !has_transactions(server, &engine).await? {
-            caveats.push(format!(
-                "the table's engine {engine} has no transactions: it is read as it changes, not at one state"
-            ));
-        }
+    if let Some(engine) = found.and_then(|row| text(row, "engine"))
+        && !has_transactions(server, &engine).await?
+    {
+        caveats.push(format!(
+            "the table's engine {engine} has no transactions: it is read as it changes, not at one state"
+        ));
     }
     let table_name = found.and_then(|row| text(row, "name")).unwrap_or_else(|| table.clone());
     let of = (&database, &table_name);
