@@ -471,9 +471,10 @@ async fn what_cannot_be_read_is_told_as_not_checked() {
     assert!(told["D-18"].contains("snapshot 3 cannot be read"), "{told:?}");
     // it may name what a stray list speaks of
     let bed = make();
-    let list = field(&bed, 4, "deltaManifestList");
-    fs::write(bed.table.root().join("snapshot/snapshot-4"), "{").unwrap();
-    aged(&bed.table, &list);
+    let mut aside = TableBuilder::open(bed.dir.path(), "d", "t").unwrap();
+    let stray = aside.commit().file(FileSpec::rows(&[json!({"id": 1, "v": "x", "dt": "d"})])).prepare().unwrap();
+    aged(&bed.table, &stray.snapshot().delta_manifest_list);
+    fs::write(bed.table.root().join("snapshot/snapshot-3"), "{").unwrap();
     let found = bed.found().await;
     let told = found.iter().any(|one| one.evidence.contains("1 lists that no snapshot names") && !one.checked);
     assert!(told, "{found:#?}");
