@@ -137,9 +137,7 @@ impl Files {
                     writer.finish()?;
                     writer.into_inner()
                 }
-                Writer::Parquet(writer) => {
-                    writer.into_inner().map_err(|error| Error::from_datafusion(error.into()))?
-                }
+                Writer::Parquet(writer) => writer.into_inner().map_err(|error| Error::from_datafusion(error.into()))?,
             };
             whole.close()?;
             written.push(Self::name(class, self.format));
@@ -232,7 +230,10 @@ mod tests {
                 files.lock().write(&finding(class)).unwrap();
             }
             files.lock().finish().unwrap();
-            assert_eq!(names(&folder), [Files::name(Class::Different, format), Files::name(Class::MissingInLake, format)]);
+            assert_eq!(
+                names(&folder),
+                [Files::name(Class::Different, format), Files::name(Class::MissingInLake, format)]
+            );
         }
         std::fs::write(folder.join("mine.csv"), "x").unwrap();
         // one that is given up leaves what stood
