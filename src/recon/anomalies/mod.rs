@@ -163,9 +163,17 @@ pub async fn anomalies(history: &History, zone: &SessionZone) -> Result<Vec<Find
 /// Detectors that look at what commits did to files.
 const OF_CHANGES: &[&str] = &["D-1", "D-6", "D-7", "D-9", "D-10", "D-17", "D-19"];
 
-/// Tells of the snapshots whose changes cannot be read which detectors have not looked at them. That they cannot be read
-/// is D-15; what has expired is told as the reach of the history.
+/// Detectors that look at snapshots beside each other, besides those.
+const OF_NEIGHBOURS: &[&str] = &["D-8", "D-18"];
+
+/// Tells of the snapshots whose changes cannot be read, or that cannot be read themselves, which detectors have not looked
+/// at them. That they cannot be read is D-15; what has expired is told as the reach of the history.
 fn unread_changes(material: &Material<'_>, found: &mut Vec<Finding>) {
+    let torn: Vec<SnapshotId> = material.history.unread.iter().filter_map(|unread| unread.snapshot).collect();
+    for detector in OF_CHANGES.iter().chain(OF_NEIGHBOURS).copied().filter(|_| !torn.is_empty()) {
+        let why = format!("snapshot {} cannot be read", some_of(&torn));
+        found.push(Finding::unchecked(detector, why).at(torn.iter().copied()));
+    }
     let unread = material.commits.iter().filter(|commit| commit.recorded.is_snapshot() && commit.changes.is_err());
     let ids: Vec<SnapshotId> = unread.map(|commit| commit.snapshot().id).collect();
     if ids.is_empty() {

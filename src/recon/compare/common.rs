@@ -158,7 +158,8 @@ fn others(pair: &Pair) -> Others {
     let own = &pair.left.data_type;
     let is_day = matches!(own, DataType::Date32 | DataType::Date64);
     let keeps_apart = match &pair.common {
-        CommonType::Text { trimmed: true } => return Others::Blanks,
+        // letters of another case are the same text too
+        CommonType::Text { trimmed, folded } if *trimmed || *folded => return Others::Blanks,
         CommonType::Timestamp { digits, .. } | CommonType::Time(digits) => is_day || pair.left.precision() <= *digits,
         CommonType::Float => matches!(own, DataType::Float16 | DataType::Float32),
         CommonType::Double => {

@@ -371,7 +371,7 @@ async fn functions_over_the_past_are_asked_as_of_a_state() {
         ("paimon_commit_keys('t', snapshot => 2, at => 2)", "BadArgument", "snapshot => 102"),
         ("paimon_compare(left => 't', right => 't', key => 'id', at => 2)", "BadArgument", "left => 'db.t@v3'"),
         ("paimon_anomalies('t', to => 2, at => 2)", "BadArgument", "given twice"),
-        ("paimon_conflicts('t', since => 5)", "BadTimestamp", ""),
+        ("paimon_conflicts('t', since => 5)", "AmbiguousTimestamp", ""),
         ("paimon_lookup_commit('t', 'cdc', 1, at => 99)", "SnapshotNotFound", ""),
     ] {
         let error = ask(&session, &format!("SELECT * FROM {sql}")).await.unwrap_err();
