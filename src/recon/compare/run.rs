@@ -562,7 +562,7 @@ impl Run<'_> {
         let mut others = Cursor::new(rows, &form, self.judge, &side.name, self.pairs.keys).uncounted();
         let owns = Cursor::new(waiting.rows()?, &self.forms[own], self.judge, &self.sides[own].name, self.pairs.keys);
         let mut owns = owns.uncounted();
-        let mut gone = 0;
+        let mut gone = 0_usize;
         while let Some(row) = owns.here().await? {
             owns.advance();
             let found = loop {
