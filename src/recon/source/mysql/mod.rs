@@ -22,7 +22,7 @@ use super::address::Address;
 use super::manners::Manners;
 use super::{Source, SourceColumn, SourcePosition, SourceRead, SourceWork, faults, is_fixed, is_query, relations};
 use crate::error::Result;
-use columns::{Declared, Index, MyColumn, key_of, quoted};
+use columns::{Declared, Index, Kind, MyColumn, key_of, quoted};
 use reading::Way;
 use server::{Server, first, text, whole};
 use values::key_param;
@@ -523,6 +523,16 @@ impl Source for MySqlSource {
         // later years than the server has are another date to it, or none
         let beyond = |param: &Option<Value>| matches!(param, Some(Value::Date(year, ..)) if *year > 9_999);
         known.is_none_or(|known| key_param(known, value).is_ok_and(|param| !beyond(&param)))
+    }
+
+    fn may_be_unreadable(&self, column: &str) -> bool {
+        let known = self.body.columns.iter().find(|known| known.source.name == column);
+        // texts come in UTF-8, and numbers as a table declares them
+        known.is_none_or(|known| match known.kind {
+            Kind::Date | Kind::Time(_) | Kind::DateTime(_) => true,
+            Kind::Decimal => self.body.is_query,
+            Kind::Int | Kind::Float | Kind::Double | Kind::Bit | Kind::Text | Kind::Bytes => false,
+        })
     }
 
     async fn read(&self, read: SourceRead) -> Result<SendableRecordBatchStream> {

@@ -27,7 +27,7 @@ use super::{
     Source, SourceColumn, SourceOrder, SourcePosition, SourceRead, SourceWork, faults, is_fixed, is_query, relations,
 };
 use crate::error::{Error, Result};
-use columns::{Declared, PgColumn, quoted};
+use columns::{Declared, Kind, PgColumn, quoted};
 use server::Server;
 use values::{Raw, decode, key_text};
 
@@ -531,6 +531,17 @@ impl Source for PgSource {
     fn holds(&self, column: &str, value: &ScalarValue) -> bool {
         let known = self.body.columns.iter().find(|known| known.source.name == column);
         known.is_none_or(|known| known.holds(value))
+    }
+
+    fn may_be_unreadable(&self, column: &str) -> bool {
+        let known = self.body.columns.iter().find(|known| known.source.name == column);
+        known.is_none_or(|known| match known.kind {
+            Kind::Bool | Kind::Int2 | Kind::Int4 | Kind::Int8 | Kind::Float4 | Kind::Float8 | Kind::Bytes => false,
+            // bytes of any kind are a text in a database without an encoding
+            Kind::Text | Kind::Padded | Kind::Inet => !self.body.server.is_utf8,
+            // NaN, infinity, times that Arrow has not
+            Kind::Numeric | Kind::Date | Kind::Time | Kind::Timestamp => true,
+        })
     }
 
     async fn read(&self, read: SourceRead) -> Result<SendableRecordBatchStream> {
