@@ -512,22 +512,22 @@ pub async fn ordered(side: &Side, form: &Arc<Form>, asked: Asked, state: &Sessio
     let mut plan = base.alias(RELATION)?;
     let column = |name: &str| Expr::Column(PlanColumn::new(Some(RELATION), name));
     let mut projected: Vec<Expr> = form.columns().iter().map(|name| column(name)).collect();
-    let is_source = matches!(side.rows, SideRows::Source(_));
     if let Some(condition) = side.condition.as_ref().filter(|_| asked.filtered) {
-        plan = if is_source {
+        plan = match &side.rows {
             // NULL for what could not be read must not make a row vanish
-            let bounds = bounds(condition, &column(UNREADABLE));
-            projected.push(bounds.unsure.alias(UNSURE));
-            plan.filter(bounds.may)?
-        } else {
-            plan.filter(condition.clone())?
+            SideRows::Source(source) => {
+                let bounds = bounds(condition, &column(UNREADABLE), source.as_ref());
+                projected.push(bounds.unsure.alias(UNSURE));
+                plan.filter(bounds.may)?
+            }
+            SideRows::Plan(_) => plan.filter(condition.clone())?,
         };
     }
     if let Some(condition) = &asked.also {
         plan = plan.filter(condition.clone())?;
     }
     // behind the others, as a read gives it
-    projected.extend(is_source.then(|| column(UNREADABLE)));
+    projected.extend(matches!(side.rows, SideRows::Source(_)).then(|| column(UNREADABLE)));
     let plan = plan.project(projected)?.build()?;
     let physical = yielding(state.create_physical_plan(&plan).await?)?;
     let work = Work::of(&physical);

@@ -11,8 +11,11 @@ use datafusion::common::utils::take_function_args;
 use datafusion::error::{DataFusionError, Result as DfResult};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{
-    BinaryExpr, ColumnarValue, Expr, Operator, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility, not,
+    BinaryExpr, ColumnarValue, Expr, Operator, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    lit, not,
 };
+
+use crate::recon::source::Source;
 
 /// The column that tells of a row whether it is not known that it meets the condition.
 pub const UNSURE: &str = "__unsure";
@@ -27,33 +30,43 @@ pub struct Bounds {
 }
 
 /// Of a condition on the columns of a source; `told` is the column that tells its unreadable values.
-pub fn bounds(condition: &Expr, told: &Expr) -> Bounds {
-    let unread = unread(condition, told);
-    let is_sure = bound(condition, told, false);
-    Bounds { may: bound(condition, told, true), unsure: unread.and(Expr::IsNotTrue(Box::new(is_sure))) }
+pub fn bounds(condition: &Expr, told: &Expr, source: &dyn Source) -> Bounds {
+    let unsure = match unread(condition, told, source) {
+        Some(unread) => unread.and(Expr::IsNotTrue(Box::new(bound(condition, told, source, false)))),
+        None => lit(false),
+    };
+    Bounds { may: bound(condition, told, source, true), unsure }
 }
 
 /// The condition with each part that depends on an unreadable value taken for true, or for false: `most` where it may
 /// hold. What is below AND, OR and NOT is one part, as IS NULL and functions make something else of NULL.
-fn bound(expr: &Expr, told: &Expr, most: bool) -> Expr {
+fn bound(expr: &Expr, told: &Expr, source: &dyn Source, most: bool) -> Expr {
     match expr {
         Expr::BinaryExpr(BinaryExpr { left, op: op @ (Operator::And | Operator::Or), right }) => {
-            let [left, right] = [left, right].map(|side| Box::new(bound(side, told, most)));
+            let [left, right] = [left, right].map(|side| Box::new(bound(side, told, source, most)));
             Expr::BinaryExpr(BinaryExpr::new(left, *op, right))
         }
-        Expr::Not(inner) => not(bound(inner, told, !most)),
-        Expr::Alias(alias) => bound(&alias.expr, told, most),
-        part if part.column_refs().is_empty() => part.clone(),
-        part if most => unread(part, told).or(part.clone()),
-        part => not(unread(part, told)).and(part.clone()),
+        Expr::Not(inner) => not(bound(inner, told, source, !most)),
+        Expr::Alias(alias) => bound(&alias.expr, told, source, most),
+        // as it is, it may be sent to the database
+        part => match unread(part, told, source) {
+            None => part.clone(),
+            Some(unread) if most => unread.or(part.clone()),
+            Some(unread) => not(unread).and(part.clone()),
+        },
     }
 }
 
-/// Whether a value of a column that an expression names could not be read.
-fn unread(expr: &Expr, told: &Expr) -> Expr {
-    let columns: BTreeSet<String> = expr.column_refs().into_iter().map(|column| column.name.clone()).collect();
+/// Whether a value of a column that an expression names could not be read; None: all of them can be.
+fn unread(expr: &Expr, told: &Expr, source: &dyn Source) -> Option<Expr> {
+    let columns = expr.column_refs().into_iter().map(|column| column.name.clone());
+    let columns: BTreeSet<String> = columns.filter(|name| source.may_be_unreadable(name)).collect();
+    if columns.is_empty() {
+        return None;
+    }
     let function = Tells { columns, signature: Signature::any(1, Volatility::Immutable) };
-    Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(ScalarUDF::new_from_impl(function)), vec![told.clone()]))
+    let function = Arc::new(ScalarUDF::new_from_impl(function));
+    Some(Expr::ScalarFunction(ScalarFunction::new_udf(function, vec![told.clone()])))
 }
 
 /// Whether what could not be read of a row is of one of these columns. No SQL can call it.

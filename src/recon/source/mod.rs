@@ -294,6 +294,11 @@ pub trait Source: Send + Sync + fmt::Debug {
         false
     }
 
+    /// Whether some value of a column may be one that its Arrow type does not hold.
+    fn may_be_unreadable(&self, _column: &str) -> bool {
+        true
+    }
+
     /// Rows, as a stream of batches whose columns are those asked for. Rows are fetched in chunks as the stream is
     /// polled.
     ///

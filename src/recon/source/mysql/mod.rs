@@ -27,7 +27,7 @@ use super::{
     Filter, Source, SourceColumn, SourcePosition, SourceRead, SourceWork, faults, is_fixed, is_query, relations,
 };
 use crate::error::Result;
-use columns::{Declared, Index, MyColumn, key_of, quoted};
+use columns::{Declared, Index, Kind, MyColumn, key_of, quoted};
 use reading::Way;
 use server::{Server, first, text, whole};
 use values::key_param;
@@ -533,6 +533,16 @@ impl Source for MySqlSource {
     fn takes(&self, filter: &Filter) -> bool {
         let column = self.body.columns.iter().find(|column| column.source.name == filter.column);
         column.is_some_and(|column| filters::filtered(&mut Bounds::new(true, false), column, &filter.test).is_some())
+    }
+
+    fn may_be_unreadable(&self, column: &str) -> bool {
+        let known = self.body.columns.iter().find(|known| known.source.name == column);
+        // texts come in UTF-8, and numbers as a table declares them
+        known.is_none_or(|known| match known.kind {
+            Kind::Date | Kind::Time(_) | Kind::DateTime(_) => true,
+            Kind::Decimal => self.body.is_query,
+            Kind::Int | Kind::Float | Kind::Double | Kind::Bit | Kind::Text | Kind::Bytes => false,
+        })
     }
 
     async fn read(&self, read: SourceRead) -> Result<SendableRecordBatchStream> {

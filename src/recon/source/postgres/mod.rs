@@ -29,7 +29,7 @@ use super::{
     relations,
 };
 use crate::error::{Error, Result};
-use columns::{Declared, PgColumn, quoted};
+use columns::{Declared, Kind, PgColumn, quoted};
 use server::Server;
 use values::{Raw, decode, key_text};
 
@@ -547,6 +547,17 @@ impl Source for PgSource {
         let is_utf8 = self.body.server.is_utf8;
         let mut bounds = Bounds::new(false, true);
         column.is_some_and(|column| filters::filtered(&mut bounds, column, &filter.test, is_utf8).is_some())
+    }
+
+    fn may_be_unreadable(&self, column: &str) -> bool {
+        let known = self.body.columns.iter().find(|known| known.source.name == column);
+        known.is_none_or(|known| match known.kind {
+            Kind::Bool | Kind::Int2 | Kind::Int4 | Kind::Int8 | Kind::Float4 | Kind::Float8 | Kind::Bytes => false,
+            // bytes of any kind are a text in a database without an encoding
+            Kind::Text | Kind::Padded | Kind::Inet => !self.body.server.is_utf8,
+            // NaN, infinity, times that Arrow has not
+            Kind::Numeric | Kind::Date | Kind::Time | Kind::Timestamp => true,
+        })
     }
 
     async fn read(&self, read: SourceRead) -> Result<SendableRecordBatchStream> {
