@@ -102,7 +102,8 @@ async fn a_file_that_a_cleaner_took_is_told_with_all_that_it_breaks(lake: Lake) 
     ] {
         let (there, away) = (t_root(&lake).join(file), lake.path().join("away"));
         std::fs::rename(&there, &away).map_err(|e| format!("{file}: {e}"))?;
-        let told = rows(&lake.session().await?, "SELECT detector, severity, evidence FROM paimon_anomalies('t')").await?;
+        let told =
+            rows(&lake.session().await?, "SELECT detector, severity, evidence FROM paimon_anomalies('t')").await?;
         let lost = file.rsplit('/').next().unwrap_or_default();
         let found = told.iter().any(|row| row.starts_with("D-15|error|") && row.contains(breaks) && row.contains(lost));
         check(found, format!("{file} breaks {breaks}: {told:?}"))?;

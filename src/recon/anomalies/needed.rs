@@ -333,7 +333,9 @@ pub(super) async fn missing_files(
         }
         for list in [lost, torn] {
             // such as the one that the newest state needs
-            let Some((name, file, sizes)) = list.iter().max_by_key(|(_, file, _)| file.snapshots.last().map(|(_, last)| *last)) else {
+            let Some((name, file, sizes)) =
+                list.iter().max_by_key(|(_, file, _)| file.snapshots.last().map(|(_, last)| *last))
+            else {
                 continue;
             };
             let (many, kind) = (list.len(), kind.plural());

@@ -557,7 +557,18 @@ fn summary(
         [only] if explained == looked_at => Some(only.layer),
         _ => None,
     };
-    Summary { outcome: outcome.to_string(), clean, sound, layer, layers, line, differences, stopped, looked_at, explained }
+    Summary {
+        outcome: outcome.to_string(),
+        clean,
+        sound,
+        layer,
+        layers,
+        line,
+        differences,
+        stopped,
+        looked_at,
+        explained,
+    }
 }
 
 #[cfg(test)]

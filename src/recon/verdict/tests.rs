@@ -215,11 +215,15 @@ fn what_differs_from_itself_or_does_not_add_up_is_never_clean() {
         (Rerun::Same, sums, false),
     ] {
         let causes: Vec<Cause> = engine(Some(&rerun), Some(&counts)).into_iter().collect();
-        let told = |theirs| summary(None, Some(CountOutcome::of(Some(&count(theirs)))), &causes, &[], None, causes.is_empty());
+        let told =
+            |theirs| summary(None, Some(CountOutcome::of(Some(&count(theirs)))), &causes, &[], None, causes.is_empty());
         let (same, other) = (told(7), told(8));
         assert_eq!((same.clean, same.sound, other.clean), (sound, sound, false), "{rerun:?}");
         assert_eq!(same.outcome, if sound { "COUNT_EQUAL" } else { "UNSOUND" });
-        assert_eq!((same.line.starts_with("their count is the number"), other.outcome.as_str()), (sound, "COUNT_DIFFERENT"));
+        assert_eq!(
+            (same.line.starts_with("their count is the number"), other.outcome.as_str()),
+            (sound, "COUNT_DIFFERENT")
+        );
     }
 }
 

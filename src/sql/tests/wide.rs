@@ -38,5 +38,8 @@ async fn a_filter_leaves_few_of_many_manifests_and_files() {
             assert_eq!(number("manifests=") - pruned, manifests, "{filter}\n{plan}");
         }
     }
-    assert_eq!(rows(&session, "SELECT count(*) FROM t$buckets").await, [(MANIFESTS * i64::from(WIDE_BUCKETS)).to_string()]);
+    assert_eq!(
+        rows(&session, "SELECT count(*) FROM t$buckets").await,
+        [(MANIFESTS * i64::from(WIDE_BUCKETS)).to_string()]
+    );
 }
