@@ -165,7 +165,9 @@ impl Reading {
                 seen.first.get_or_insert_with(|| key.clone());
                 seen.last = Some(key);
             }
-            if let Some(bucket) = self.bucket.as_ref().filter(|_| at % SAMPLE as u64 == 0 && seen.misplaced.is_none()) {
+            if let Some(bucket) =
+                self.bucket.as_ref().filter(|_| at.is_multiple_of(SAMPLE as u64) && seen.misplaced.is_none())
+            {
                 let values = datums(columns, bucket, row)?;
                 let types: Vec<&DataType> = bucket.iter().map(|(_, of)| of).collect();
                 let function = self.context.pin.options.bucket_function;

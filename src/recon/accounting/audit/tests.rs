@@ -66,7 +66,8 @@ async fn files_that_are_what_their_entries_say_are_passed() {
 
 #[tokio::test]
 async fn each_thing_that_an_entry_says_otherwise_is_told() {
-    let changes: [(&str, fn(&mut ManifestEntry)); 6] = [
+    type Change = (&'static str, fn(&mut ManifestEntry));
+    let changes: [Change; 6] = [
         ("rows that take back, its entry says 99", |entry| entry.file.delete_row_count = Some(99)),
         ("sequence numbers", |entry| entry.file.max_sequence_number += 1),
         ("sequence numbers", |entry| entry.file.min_sequence_number -= 1),

@@ -140,6 +140,7 @@ async fn d14_vectors_that_do_not_fit() {
         let mut other = files[0].clone();
         other.file_name = "index-other-0".to_string();
         other.deletion_vectors = Some(files[0].deletion_vectors.as_mut().unwrap().split_off(1));
+        (files[0].row_count, other.row_count) = (1, 1);
         files.push(other);
     });
     let found = bed.found().await;
