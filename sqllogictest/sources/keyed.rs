@@ -44,6 +44,8 @@ pub(super) struct Types {
     pub(super) bytes: &'static str,
     /// A date that no type holds.
     pub(super) odd_day: &'static str,
+    /// Whether every decimal has a value.
+    pub(super) plain_decimals: bool,
 }
 
 const ROWS: i64 = 400;
@@ -107,7 +109,7 @@ where
         ("t", "STRING"),
     ];
     let (_folder, session) = lake(&columns, "id", &rows).await?;
-    let Types { time, folding, bytes, odd_day } = types;
+    let Types { time, folding, bytes, odd_day, plain_decimals } = types;
     run(format!(
         "CREATE TABLE k (id bigint NOT NULL PRIMARY KEY, n int, d decimal(12,2), day date, moment {time}, s {folding}, t {bytes})"
     ))
@@ -155,7 +157,11 @@ where
             let notes = notes(&session, &sql(condition)).await?;
             let note = notes.iter().find(|note| note.contains("was asked for rows with"));
             // the collation of a query's texts is not told, and their type may be another one
-            if note.is_some() != *is_sent && from == "k" {
+            // what may have no value here, as a date of no day, is looked at here
+            let can_be_sent = !condition.starts_with("day")
+                && !condition.starts_with("moment")
+                && (*plain_decimals || !condition.starts_with("d "));
+            if note.is_some() != (*is_sent && can_be_sent) && from == "k" {
                 return Err(format!("{condition}: {notes:?}"));
             }
             let Some(note) = note else { continue };
@@ -164,7 +170,7 @@ where
             fewer += i64::from(came < ROWS / 2);
         }
     }
-    if fewer < 20 {
+    if fewer < 10 {
         return Err(format!("the database left rows out in {fewer} cases only"));
     }
     Ok(format!("{} conditions, fewer than half of the rows came in {fewer} cases", CONDITIONS.len()))

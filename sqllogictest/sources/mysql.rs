@@ -72,6 +72,7 @@ async fn pushed(server: &mut Server) -> Ended {
         folding: "varchar(20) COLLATE utf8mb4_general_ci",
         bytes: "varchar(20) COLLATE utf8mb4_bin",
         odd_day: "0000-00-00",
+        plain_decimals: true,
     };
     super::keyed::pushed(&url, &types, async |sql: String| server.run(&sql).await).await
 }

@@ -75,6 +75,7 @@ async fn pushed(server: &Server) -> Ended {
         folding: "varchar(20) COLLATE folding",
         bytes: "varchar(20) COLLATE \"C\"",
         odd_day: "infinity",
+        plain_decimals: false,
     };
     super::keyed::pushed(&server.url(""), &types, async |sql: String| server.run(&sql).await).await
 }

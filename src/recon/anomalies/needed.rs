@@ -351,8 +351,9 @@ pub(super) async fn missing_files(
                 .flat_map(|(_, file, _)| file.snapshots.iter())
                 .flat_map(|(first, last)| *first..=*last)
                 .collect();
-            let others: BTreeSet<&str> =
-                list.iter().flat_map(|(_, file, _)| file.others.iter().map(String::as_str)).collect();
+            let mut others: BTreeSet<String> =
+                list.iter().flat_map(|(_, file, _)| file.others.iter().cloned()).collect();
+            others.extend(tags_of(material, &snapshots).await?);
             let by = broken(&snapshots, &others);
             let finding = damaged(by, &error, None).at(snapshots.into_iter().map(SnapshotId));
             found.push(match &file.unit {
@@ -364,8 +365,19 @@ pub(super) async fn missing_files(
     Ok(())
 }
 
+/// The tags of snapshots that are kept beside them.
+async fn tags_of(material: &Material<'_>, snapshots: &BTreeSet<i64>) -> Result<Vec<String>> {
+    let history = material.history;
+    let same = |tagged: &Snapshot| {
+        history.snapshots().any(|kept| kept.id == tagged.id && kept.delta_manifest_list == tagged.delta_manifest_list)
+    };
+    let tags = history.table().readable_tags().await?.found.into_iter();
+    let tags = tags.filter(|(_, tag)| snapshots.contains(&tag.snapshot.id.0) && same(&tag.snapshot));
+    Ok(tags.map(|(name, _)| format!("tag '{name}'")).collect())
+}
+
 /// `snapshots 3 to 5, 9 and tag 'eod'`
-fn broken(snapshots: &BTreeSet<i64>, others: &BTreeSet<&str>) -> String {
+fn broken(snapshots: &BTreeSet<i64>, others: &BTreeSet<String>) -> String {
     let mut ranges: Vec<(i64, i64)> = Vec::new();
     for id in snapshots {
         match ranges.last_mut() {
@@ -379,7 +391,7 @@ fn broken(snapshots: &BTreeSet<i64>, others: &BTreeSet<&str>) -> String {
         .collect();
     let noun = if snapshots.len() == 1 { "snapshot" } else { "snapshots" };
     let ranges = (!ranges.is_empty()).then(|| format!("{noun} {}", ranges.join(", ")));
-    let others = (!others.is_empty()).then(|| others.iter().copied().collect::<Vec<_>>().join(", "));
+    let others = (!others.is_empty()).then(|| others.iter().cloned().collect::<Vec<_>>().join(", "));
     ranges.into_iter().chain(others).collect::<Vec<_>>().join(" and ")
 }
 
@@ -390,8 +402,9 @@ mod tests {
     #[test]
     fn what_breaks_is_told_in_ranges() {
         let ids = |ids: &[i64]| ids.iter().copied().collect();
-        assert_eq!(broken(&ids(&[3, 4, 5, 9]), &["tag 'eod'"].into()), "snapshots 3 to 5, 9 and tag 'eod'");
+        let tags = |names: &[&str]| names.iter().map(|name| name.to_string()).collect();
+        assert_eq!(broken(&ids(&[3, 4, 5, 9]), &tags(&["tag 'eod'"])), "snapshots 3 to 5, 9 and tag 'eod'");
         assert_eq!(broken(&ids(&[7]), &BTreeSet::new()), "snapshot 7");
-        assert_eq!(broken(&ids(&[]), &["tag 'a'", "tag 'b'"].into()), "tag 'a', tag 'b'");
+        assert_eq!(broken(&ids(&[]), &tags(&["tag 'a'", "tag 'b'"])), "tag 'a', tag 'b'");
     }
 }
