@@ -15,7 +15,9 @@ use datafusion::error::DataFusionError;
 
 pub(crate) use caught::caught;
 pub use caught::keep_caught_panics_quiet;
-pub(crate) use secrets::{without_passwords, without_url_passwords};
+pub(crate) use secrets::without_passwords;
+#[cfg(feature = "cli")]
+pub(crate) use secrets::without_url_passwords;
 
 /// Result of every fallible call of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

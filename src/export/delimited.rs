@@ -110,6 +110,7 @@ impl Delimited {
     }
 
     /// With the digits of a second that columns declare.
+    #[cfg(feature = "cli")]
     #[must_use]
     pub fn with_digits(self, digits: Vec<Option<u8>>) -> Self {
         Self { digits, ..self }

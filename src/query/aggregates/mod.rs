@@ -55,6 +55,7 @@ pub(crate) fn of_name(name: &str) -> Option<AggregateUDF> {
 }
 
 /// Whether it is one of these.
+#[cfg(feature = "codec")]
 pub(crate) fn is_ours(function: &AggregateUDF) -> bool {
     let inner = function.inner();
     inner.is::<CheckedSum>() || inner.is::<FramedAverage>() || inner.is::<OrderedMin>() || inner.is::<OrderedMax>()
