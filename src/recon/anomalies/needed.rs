@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+use futures::{StreamExt, stream};
+
 use super::state::damaged;
 use super::{Finding, Material};
 use crate::error::{Error, ErrorKind, Result};
@@ -72,6 +74,25 @@ enum By<'a> {
 /// Where a file is: its folder and its name.
 type Place = (String, String);
 
+type IndexFiles = Arc<[Arc<IndexFileMeta>]>;
+type Entries = Vec<Arc<ManifestEntry>>;
+
+/// The index files and the changelogs of states, in their order, several read at once.
+async fn read_beside(material: &Material<'_>, states: &[Arc<Snapshot>]) -> Vec<(Result<IndexFiles>, Result<Entries>)> {
+    let history = material.history;
+    let reads: Vec<_> = states
+        .iter()
+        .map(|snapshot| {
+            let (snapshot, pin) = (Arc::clone(snapshot), history.pin_of(snapshot));
+            async move {
+                let index = index_files(&pin, &history.env().scan).await;
+                (index, history.entries(&snapshot, ListKind::Changelog).await)
+            }
+        })
+        .collect();
+    stream::iter(reads).buffered(history.env().scan.concurrency.max(1)).collect().await
+}
+
 struct Files<'a> {
     material: &'a Material<'a>,
     all: BTreeMap<Place, Needed>,
@@ -140,10 +161,16 @@ impl Files<'_> {
         Ok(())
     }
 
-    /// What a state names beside its data files.
-    async fn beside(&mut self, snapshot: &Arc<Snapshot>, by: By<'_>, found: &mut Vec<Finding>) -> Result<()> {
+    /// What a state names beside its data files; `index` are its index files.
+    async fn beside(
+        &mut self,
+        snapshot: &Arc<Snapshot>,
+        index: Result<IndexFiles>,
+        by: By<'_>,
+        found: &mut Vec<Finding>,
+    ) -> Result<()> {
         let history = self.material.history;
-        match index_files(&history.pin_of(snapshot), &history.env().scan).await {
+        match index {
             Ok(files) => {
                 for file in files.iter() {
                     self.index(file, by).await?;
@@ -167,8 +194,14 @@ impl Files<'_> {
     }
 
     /// The files of a changelog.
-    async fn changelog(&mut self, snapshot: &Arc<Snapshot>, by: By<'_>, found: &mut Vec<Finding>) -> Result<()> {
-        match self.material.history.entries(snapshot, ListKind::Changelog).await {
+    async fn changelog(
+        &mut self,
+        snapshot: &Arc<Snapshot>,
+        entries: Result<Entries>,
+        by: By<'_>,
+        found: &mut Vec<Finding>,
+    ) -> Result<()> {
+        match entries {
             Ok(entries) => {
                 for entry in &entries {
                     self.entry(entry, Kind::Changelog, by).await?;
@@ -241,7 +274,9 @@ async fn needed<'a>(
     // the data files of the state that was looked at last, and since when they are there
     let mut now: HashMap<Place, SnapshotId> = HashMap::new();
     let mut before: Option<SnapshotId> = None;
-    for commit in material.commits.iter().filter(|commit| commit.recorded.is_snapshot()) {
+    let kept = || material.commits.iter().filter(|commit| commit.recorded.is_snapshot());
+    let states: Vec<Arc<Snapshot>> = kept().map(|commit| Arc::clone(commit.snapshot())).collect();
+    for (commit, (index, changelog)) in kept().zip(read_beside(material, &states).await) {
         let snapshot = commit.snapshot();
         let id = snapshot.id;
         let last = before.replace(id);
@@ -273,8 +308,8 @@ async fn needed<'a>(
                 }
             }
         }
-        files.beside(snapshot, By::Snapshot(id), found).await?;
-        files.changelog(snapshot, By::Snapshot(id), found).await?;
+        files.beside(snapshot, index, By::Snapshot(id), found).await?;
+        files.changelog(snapshot, changelog, By::Snapshot(id), found).await?;
     }
     if let Some(last) = before {
         files.up_to(now, last.0);
@@ -291,11 +326,14 @@ async fn needed<'a>(
                 for entry in state(material, &recorded.snapshot, by, found).await? {
                     files.entry(&entry, Kind::Data, by).await?;
                 }
-                files.beside(&recorded.snapshot, by, found).await?;
+                let index =
+                    index_files(&material.history.pin_of(&recorded.snapshot), &material.history.env().scan).await;
+                files.beside(&recorded.snapshot, index, by, found).await?;
             }
             KeptAs::Changelog => {
                 let what = format!("changelog {}", recorded.id());
-                files.changelog(&recorded.snapshot, By::Other(&what), found).await?;
+                let entries = material.history.entries(&recorded.snapshot, ListKind::Changelog).await;
+                files.changelog(&recorded.snapshot, entries, By::Other(&what), found).await?;
             }
             _ => {}
         }

@@ -282,7 +282,7 @@ mod tests {
             ("mysql://root:2024/geheim@db/shop", "%2F"),
             ("mysql://root:2024?geheim@db/shop", "%2F"),
             ("postgres://root:2024#geheim@db/shop", "%2F"),
-            ("mysql://root/geheim@db/shop", "%2F"),
+            ("mysql://reader/geheim@db/shop", "%2F"),
         ];
         for (text, told) in cases {
             let error = Address::parse(text).expect_err(text);
