@@ -170,7 +170,7 @@ where
             fewer += i64::from(came < ROWS / 2);
         }
     }
-    if fewer < 10 {
+    if fewer < 20 {
         return Err(format!("the database left rows out in {fewer} cases only"));
     }
     Ok(format!("{} conditions, fewer than half of the rows came in {fewer} cases", CONDITIONS.len()))

@@ -33,6 +33,7 @@ mod words;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use model::NOT_DETERMINED;
 pub use model::{
     AccountingPoint, Anomaly, Cause, ClassCount, CommitRef, ConflictLine, CountCandidate, CountTest, Counts, FORMAT,
     KeyCase, LakeState, Layer, LayerCount, Limit, Money, PartitionCount, Pattern, Proof, Rerun, SourceState, Summary,
@@ -487,7 +488,7 @@ impl CountOutcome {
         match self {
             Self::Equal => "COUNT_EQUAL",
             Self::Different => "COUNT_DIFFERENT",
-            Self::NotDetermined => "COUNT_NOT_DETERMINED",
+            Self::NotDetermined => NOT_DETERMINED,
         }
     }
 }

@@ -113,6 +113,9 @@ pub struct Verdict {
     pub partitions: Vec<PartitionCount>,
 }
 
+/// The outcome where the count of the other side could not be tested.
+pub(super) const NOT_DETERMINED: &str = "COUNT_NOT_DETERMINED";
+
 /// The answer in short.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Summary {
@@ -139,6 +142,13 @@ pub struct Summary {
     pub looked_at: u64,
     /// Those of them with a layer.
     pub explained: u64,
+}
+
+impl Summary {
+    /// Whether it says of the sides that they are the same, or that they are not.
+    pub fn is_decided(&self) -> bool {
+        self.sound && self.outcome != NOT_DETERMINED
+    }
 }
 
 /// Findings of a layer.

@@ -224,7 +224,11 @@ fn what_differs_from_itself_or_does_not_add_up_is_never_clean() {
             (same.line.starts_with("their count is the number"), other.outcome.as_str()),
             (sound, "COUNT_DIFFERENT")
         );
+        assert_eq!((same.is_decided(), other.is_decided()), (sound, sound));
     }
+    // neither passes a check that expects equal sides nor one that expects others
+    let unknown = summary(None, Some(CountOutcome::NotDetermined), &[], &[], None, true);
+    assert!(!unknown.clean && !unknown.is_decided(), "{unknown:?}");
 }
 
 #[test]

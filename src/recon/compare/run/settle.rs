@@ -79,10 +79,12 @@ impl Run<'_> {
             }
             let (left, right_row) = if right { (&found, &row) } else { (&row, &found) };
             let differing = self.judge.differing(&alone(left), &alone(right_row))?;
-            let about: Vec<usize> = differing.iter().copied().filter(|at| self.in_condition.contains(at)).collect();
+            // what the condition is about comes first, and nothing that differs is left out: what is not shown is the same
+            let (mut shown, others): (Vec<usize>, Vec<usize>) =
+                differing.into_iter().partition(|at| self.in_condition.contains(at));
+            shown.extend(others);
             let counts = (u64::from(!right), u64::from(right));
             self.tally.found(class, 1, counts.0, counts.1);
-            let shown = if about.is_empty() { differing } else { about };
             self.examples.keep(&mut self.tally, class, (Some(left), Some(right_row)), &shown, counts)?;
         }
         self.looked_up[other] += form.found.rows.load(std::sync::atomic::Ordering::Relaxed);
