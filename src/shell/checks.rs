@@ -120,7 +120,11 @@ pub struct Check {
 /// A file that is not there, is no TOML, or has unknown keys.
 pub fn read(path: &Path) -> Result<Vec<Check>> {
     let text = std::fs::read_to_string(path).map_err(|error| {
-        Error::not_found("the file of checks cannot be read")
+        let why = match error.kind() {
+            std::io::ErrorKind::NotFound => "there is no such file".to_string(),
+            _ => error.to_string(),
+        };
+        Error::not_found(format!("the file of checks cannot be read: {why}"))
             .with_code("FileNotFound")
             .with_context("file", path.display())
             .with_source(error)
