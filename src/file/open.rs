@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, BooleanArray, Int8Array, Int64Array, RecordBatch, RecordBatchOptions, new_null_array,
+    Array, ArrayRef, BooleanArray, Int8Array, Int64Array, RecordBatch, RecordBatchOptions, UInt32Array, new_null_array,
 };
 use arrow::buffer::BooleanBuffer;
 use arrow::compute::kernels::zip::zip;
-use arrow::compute::{filter, is_not_null};
+use arrow::compute::{filter, is_not_null, take};
 use arrow::datatypes::SchemaRef;
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
@@ -23,7 +23,7 @@ use super::parquet;
 use super::physical::{to_declared, within_precision};
 use super::task::{FileEnv, FileTask, KEY_PREFIX, OutputColumn, SEQUENCE_NUMBER, VALUE_KIND};
 use crate::error::{Error, Result};
-use crate::spec::arrow_types::{arrow_type, datum_to_scalar};
+use crate::spec::arrow_types::{arrow_type, datums_to_array};
 use crate::spec::{DataType, Datum, FieldType, RowKind};
 
 /// Opens a file and streams the wanted rows in file order, batches of the task's schema of at most the batch size.
@@ -342,7 +342,10 @@ impl Rows {
         let (target, given) = (&column.target, arrow_type(&column.given.data_type));
         match &column.source {
             Source::Constant(Datum::Null) | Source::Missing => Ok(new_null_array(&given, batch.rows)),
-            Source::Constant(value) => Ok(datum_to_scalar(value, &target.data_type)?.to_array_of_size(batch.rows)?),
+            Source::Constant(value) => {
+                let one = datums_to_array(std::slice::from_ref(value), &target.data_type)?;
+                Ok(take(&one, &UInt32Array::from(vec![0; batch.rows]), None)?)
+            }
             Source::Position => Ok(Arc::new(positions.to_array(batch.rows)?)),
             Source::Stored { at, key, declared, stored } => match stored_column(batch, *at) {
                 None => Ok(new_null_array(&given, batch.rows)),

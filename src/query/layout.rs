@@ -29,8 +29,8 @@ use super::unused_store::unused_store;
 use crate::error::{Error, Result};
 use crate::file::FileFormat;
 use crate::read::{ReadCaches, ReadColumn, ReadContext, ReadOptions};
-use crate::scan::partition_text;
-use crate::spec::arrow_types::{arrow_field, datum_to_scalar};
+use crate::scan::{datum_to_scalar, partition_text};
+use crate::spec::arrow_types::arrow_field;
 use crate::spec::{DataField, Datum, TableSchema};
 
 /// What all nodes of one scan have in common.

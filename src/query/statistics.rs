@@ -9,9 +9,8 @@ use datafusion::common::{ColumnStatistics, ScalarValue, Statistics};
 use crate::error::Result;
 use crate::query::nodes::read_exec::Item;
 use crate::read::ReadColumn;
-use crate::scan::{PlannedFile, ScanKind, SectionClass};
+use crate::scan::{PlannedFile, ScanKind, SectionClass, datum_to_scalar};
 use crate::snapshot::Pin;
-use crate::spec::arrow_types::datum_to_scalar;
 use crate::spec::{DataType, Datum};
 
 /// Rows of the parts of a scan, each within one partition of the table.

@@ -14,9 +14,9 @@ use super::deletion::{live_rows, made_rows, mask_rows};
 use super::merged::merged;
 use super::selection::selection;
 use crate::error::{Error, Result};
-use crate::scan::{PlannedFile, ScanKind, Section, SectionClass, partition_text};
+use crate::scan::{PlannedFile, ScanKind, Section, SectionClass, datum_to_scalar, partition_text};
 use crate::snapshot::Pin;
-use crate::spec::arrow_types::{arrow_type, datum_to_scalar};
+use crate::spec::arrow_types::arrow_type;
 
 /// Batches of the columns asked for.
 pub type RowStream = BoxStream<'static, Result<RecordBatch>>;

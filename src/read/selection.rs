@@ -16,8 +16,7 @@ use super::held::{AbortOnDrop, Held};
 use super::streamed::streamed;
 use crate::error::{Error, ErrorKind, Result};
 use crate::merge::{FileSequence, KeyFile, MergeRules, SectionSelection, cut, join, ranked_by_file, select};
-use crate::scan::{PlannedFile, is_above, partition_text};
-use crate::spec::arrow_types::scalar_to_datum;
+use crate::scan::{PlannedFile, is_above, partition_text, scalar_to_datum};
 use crate::spec::{DataField, DataType, Datum};
 
 /// Rows whose selection is worth a task of its own; in tests few, so that their sections have several.

@@ -7,8 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::condition::{CastOrder, CompareOp, Condition, cast_order};
+use super::literal::scalar_to_datum;
 use crate::error::Result;
-use crate::spec::arrow_types::{arrow_type, scalar_to_datum};
+use crate::spec::arrow_types::arrow_type;
 use crate::spec::bucket::bucket_of;
 use crate::spec::options::BucketFunction;
 use crate::spec::schema::BucketMode;

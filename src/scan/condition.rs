@@ -13,8 +13,9 @@ use datafusion::common::{Column, ScalarValue};
 use datafusion::logical_expr::expr::{InList, Like};
 use datafusion::logical_expr::{Between, BinaryExpr, Cast, Expr, Operator, Volatility};
 
+use super::literal::{datum_to_scalar, scalar_to_datum};
 use crate::error::Result;
-use crate::spec::arrow_types::{arrow_schema, datum_to_scalar, scalar_to_datum};
+use crate::spec::arrow_types::arrow_schema;
 use crate::spec::{DataType, TableSchema};
 
 /// A comparison of a column with a literal, column on the left.

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::condition::{CompareOp, Condition};
+use super::literal::scalar_to_datum;
 use super::manifests::run_blocking;
 use super::plan::PlannedFile;
 use super::stats::{integer, widens};
 use crate::error::{Error, Result};
 use crate::snapshot::Pin;
-use crate::spec::arrow_types::scalar_to_datum;
 use crate::spec::file_index::{FileIndex, IndexOp, IndexPredicate, IndexVerdict};
 use crate::spec::{DataField, DataType, Datum, TableSchema};
 

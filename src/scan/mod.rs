@@ -20,6 +20,7 @@ mod incremental;
 mod index;
 mod judge;
 mod lists;
+mod literal;
 mod live;
 mod manifests;
 mod partitions;
@@ -38,6 +39,7 @@ mod vectors;
 pub use common::CommonFiles;
 pub use filters::exact_filters;
 pub use lists::manifests;
+pub use literal::{datum_to_scalar, scalar_to_datum};
 pub use live::is_above;
 #[cfg(feature = "codec")]
 pub(crate) use live::key_range;

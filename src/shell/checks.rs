@@ -105,6 +105,9 @@ pub struct Check {
     #[serde(default)]
     half_up: bool,
     sample_percent: Option<Number>,
+    /// Whether it passes when no row meets the condition.
+    #[serde(default)]
+    allow_empty: bool,
     limit: Option<u64>,
     stop_after: Option<u64>,
     progress: Option<String>,
@@ -262,6 +265,9 @@ impl Check {
         if let Some(limit) = self.limit {
             sql.push_str(&format!(" LIMIT {limit} PER CLASS"));
         }
+        if self.allow_empty {
+            sql.push_str(" ALLOW EMPTY");
+        }
         if let Some(most) = self.stop_after {
             sql.push_str(&format!(" STOP AFTER {most}"));
         }
@@ -325,6 +331,7 @@ mod tests {
             where = "a = 1"
             horizon = "t <= TIMESTAMP '2026-04-16 10:00:00'"
             limit = 5
+            allow_empty = true
             map.status = { SUCC = "it's" }
             tolerance.amount = "0.01"
             collate.nocase = ["id"]
@@ -342,7 +349,7 @@ mod tests {
             checks[0].statement(None, place("/d")).unwrap(),
             "RECONCILE pay.\"t@v3\" WITH '/d/s.csv' ON KEY (\"dt\", \"id\") COMPARE (\"amount\", \"status\" MAP ('SUCC' => 'it''s')) \
              WHERE a = 1 HORIZON t <= TIMESTAMP '2026-04-16 10:00:00' TOLERANCE \"amount\" 0.01 COLLATE NOCASE (\"id\") SAMPLE 0.5 PERCENT BY KEY HASH \
-             LIMIT 5 PER CLASS"
+             LIMIT 5 PER CLASS ALLOW EMPTY"
         );
         assert_eq!(checks[0].expected, Expected::Different);
         let verdict = checks[1].verdict(None, place(""), Some(7), None).unwrap();

@@ -1,4 +1,4 @@
-//! Paimon types as Arrow types, and atomic values as arrays and scalars.
+//! Paimon types as Arrow types, and atomic values as arrays.
 //!
 //! | Paimon | Arrow |
 //! |---|---|
@@ -25,11 +25,9 @@ use super::data_type::{DataField, DataType, FieldType};
 use super::schema::TableSchema;
 use crate::error::Error;
 
-pub use scalar::{datum_to_scalar, scalar_to_datum};
-pub(crate) use values::split_ticks;
 pub use values::{datum_at, datums_to_array};
+pub(crate) use values::{rescale, split_ticks};
 
-mod scalar;
 mod values;
 
 /// The Arrow schema of all columns, without metadata.

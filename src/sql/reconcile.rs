@@ -112,6 +112,7 @@ pub(crate) async fn plan_of(
         horizon_told: horizon.told,
         manner: Manner { rounding: if asked.half_up { Rounding::HalfUp } else { Rounding::Truncate }, zone },
         sample: asked.sample_percent.as_deref().map(sample).transpose()?.flatten(),
+        may_be_empty: asked.may_be_empty,
         examples: asked.examples,
         stop_after: asked.stop_after,
         progress: asked.progress.as_ref().map(Into::into),

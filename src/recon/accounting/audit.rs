@@ -19,9 +19,10 @@ use super::{AccountingOptions, partition_text};
 use crate::error::{Error, ErrorKind, Result};
 use crate::query::QueryEnv;
 use crate::read::{ReadColumn, ReadContext, ReadOptions, SectionHandle, section};
-use crate::scan::{ChangeRange, PlannedFile, ScanKind, ScanRequest, Section, Unit, is_above, live_files};
+use crate::scan::{
+    ChangeRange, PlannedFile, ScanKind, ScanRequest, Section, Unit, is_above, live_files, scalar_to_datum,
+};
 use crate::snapshot::Pin;
-use crate::spec::arrow_types::scalar_to_datum;
 use crate::spec::bucket::bucket_of;
 use crate::spec::schema::BucketMode;
 use crate::spec::{DataType, Datum, RowKind, SnapshotId};

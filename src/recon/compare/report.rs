@@ -125,6 +125,8 @@ pub(super) struct Parts<'a> {
     pub(super) mapped: Vec<u64>,
     pub(super) stopped: bool,
     pub(super) sample: Option<u32>,
+    /// Why no row was compared, where that is admitted.
+    pub(super) empty: Option<String>,
     pub(super) resumed: Option<String>,
     pub(super) horizon: Option<String>,
     pub(super) horizon_told: Option<String>,

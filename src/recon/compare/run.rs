@@ -44,6 +44,8 @@ pub struct Options {
     pub manner: Manner,
     /// Keys that are looked at, of a million, by their hash; None: all.
     pub sample: Option<u32>,
+    /// Whether it may be that no row of either side meets the condition; otherwise that is an error.
+    pub may_be_empty: bool,
     /// Examples of each class that are kept.
     pub examples: usize,
     /// Ends after so many findings that make the sides different.
@@ -194,9 +196,10 @@ impl Comparison {
         let about = nothing::Kept {
             horizon: limit.map(|(pair, value)| format!("{} <= {value}", pair.name())),
             sampled: options.sample.is_some(),
+            may_be_empty: options.may_be_empty,
             forms: &forms,
         };
-        nothing::check(&sides, &tally, about, &state).await?;
+        let empty = nothing::check(&sides, &tally, about, &state).await?;
         let resumed = match &before {
             Some(before) => Some(before.told(left_form, options.progress.as_deref())?),
             None => None,
@@ -219,6 +222,7 @@ impl Comparison {
             mapped: mapped.collect(),
             stopped,
             sample: options.sample,
+            empty,
             resumed,
             horizon,
             horizon_told: options.horizon_told,

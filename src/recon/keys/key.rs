@@ -8,9 +8,10 @@ use datafusion::logical_expr::{Expr, lit};
 
 use crate::error::{Error, Result};
 use crate::read::KeyMatch;
+use crate::scan::scalar_to_datum;
 use crate::snapshot::Pin;
 use crate::snapshot::nearest::known_names;
-use crate::spec::arrow_types::{arrow_type, scalar_to_datum};
+use crate::spec::arrow_types::arrow_type;
 use crate::spec::binary_row::RowForm;
 use crate::spec::{BinaryRow, DataField, DataType, Datum, TableSchema};
 

@@ -13,9 +13,10 @@ use datafusion::logical_expr::{Between, Cast, Expr, binary_expr, col, lit};
 use datafusion::physical_expr::create_physical_expr;
 
 use super::super::filters::Filters;
+use super::super::literal::datum_to_scalar;
 use super::super::stats::value_bounds;
 use super::*;
-use crate::spec::arrow_types::{arrow_type, datum_to_scalar};
+use crate::spec::arrow_types::arrow_type;
 use crate::spec::binary_row::RowForm;
 use crate::spec::{BinaryRow, DataField, DataFileMeta, FieldType, SchemaId, SimpleStats};
 

@@ -3,10 +3,11 @@
 use arrow::record_batch::RecordBatch;
 use datafusion::logical_expr::{Expr, col, lit};
 
+use super::super::literal::datum_to_scalar;
 use super::super::prune::tests::{field, file, keep, matches, row, schema};
 use super::*;
 use crate::spec::SimpleStats;
-use crate::spec::arrow_types::{arrow_schema, datum_to_scalar, datums_to_array};
+use crate::spec::arrow_types::{arrow_schema, datums_to_array};
 
 /// A file of ten rows with bounds of its one column.
 fn bounded(min: Datum, max: Datum, data_type: &DataType, nulls: Option<i64>) -> DataFileMeta {

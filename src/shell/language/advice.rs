@@ -51,7 +51,7 @@ fn of_statement(code: &str) -> Option<&'static str> {
         }
         "EmptySample" => "抽样里没有任何行，什么也没有核对：加大 SAMPLE 的比例，或核对全部",
         "NothingCompared" => {
-            "没有任何行被核对，不能说一致：放宽 HORIZON 或 WHERE，或换一个有数据的快照；用 SELECT count(*) 看条件剩下多少行"
+            "没有任何行被核对，不能说一致：放宽 HORIZON 或 WHERE，或换一个有数据的快照；用 SELECT count(*) 看条件剩下多少行；本来就可能没有行的日子，写 ALLOW EMPTY（TOML：allow_empty = true）"
         }
         "FindingsIncomplete" => "接着上次核对时，之前的差异写不进 --out：删除进度文件后全部重来，或不用 --out",
         "FileFormat" => "只能核对 .parquet 和 .csv 文件：其他文件先 CREATE EXTERNAL TABLE，再用查询核对",

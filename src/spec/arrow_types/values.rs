@@ -156,7 +156,7 @@ pub(super) fn ticks(millis: i64, nanos: i32, unit: TimeUnit) -> Option<i64> {
 }
 
 /// Brings an unscaled value to another scale, None when digits would be lost or do not fit.
-pub(super) fn rescale(value: i128, from: u8, to: u8) -> Option<i128> {
+pub(crate) fn rescale(value: i128, from: u8, to: u8) -> Option<i128> {
     if from <= to {
         return value.checked_mul(10_i128.checked_pow(u32::from(to - from))?);
     }

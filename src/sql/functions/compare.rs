@@ -59,6 +59,9 @@ fn text(call: &Call) -> Result<String> {
             sql.push_str(&format!("{open}{text}{close}"));
         }
     }
+    if call.is_true("allow_empty") {
+        sql.push_str(" ALLOW EMPTY");
+    }
     if let Some(zone) = of("zone") {
         sql.push_str(&format!(" ZONE {}", quoted(zone)));
     }

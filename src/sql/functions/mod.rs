@@ -111,6 +111,7 @@ impl Function {
                 "limit",
                 "from",
                 "nocase",
+                "allow_empty",
             ],
             Self::Diff => &["table", "from", "to", "where", "columns", "partitions", "at", "attribute"],
             Self::CommitKeys => &["table", "snapshot", "where", "columns", "partitions"],
@@ -269,7 +270,7 @@ impl Call {
             }
             Function::Compare => {
                 "paimon_compare(left => 'db.t@v3', right => 'SELECT …', key => 'dt, id', columns => 'a, b MAP (''x'' => ''1'')', \
-                 where => '…', horizon => 'c <= 5', tolerance => 'a 0.01', nocase => 'id'); right is also a table, a file or the address of \
+                 where => '…', horizon => 'c <= 5', tolerance => 'a 0.01', nocase => 'id', allow_empty => true); right is also a table, a file or the address of \
                  a database with from => 'table'"
             }
             Function::Changes => "paimon_changes('db.t', from => 1, to => 5)",
@@ -354,10 +355,12 @@ fn argument(name: &'static str, expr: &Expr, state: &SessionState, zone: &Sessio
             let texts = texts.ok_or_else(no)?.into_iter().map(|one| one.trim().to_string());
             Ok(Argument::Texts(texts.filter(|one| !one.is_empty()).collect()))
         }
-        "attribute" | "deep" | "include_uncommitted" | "include_changelog" => match evaluate(state, expr)? {
-            ScalarValue::Boolean(Some(value)) => Ok(Argument::Bool(value)),
-            _ => Err(no()),
-        },
+        "attribute" | "deep" | "include_uncommitted" | "include_changelog" | "allow_empty" => {
+            match evaluate(state, expr)? {
+                ScalarValue::Boolean(Some(value)) => Ok(Argument::Bool(value)),
+                _ => Err(no()),
+            }
+        }
         "identifier" | "snapshot" | "since" => match (integer(expr), text(expr).and_then(CommitIdentifier::parse)) {
             (Some(number), _) => Ok(Argument::Number(number)),
             (None, Some(identifier)) => Ok(Argument::Number(identifier.0)),

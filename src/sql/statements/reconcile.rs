@@ -7,7 +7,7 @@
 //!   [COMPARE (column [MAP ('of the right' => 'on the left', …)], …)] [EXCEPT (column, …)]
 //!   [WHERE condition] [HORIZON column <= value | column AUTO] [TOLERANCE column 0.01, column rel:0.001]
 //!   [COLLATE NOCASE (column, …)] [ZONE '+08:00'] [ROUND HALF UP] [SAMPLE n PERCENT BY KEY HASH] [LIMIT n PER CLASS] [STOP AFTER n]
-//!   [PROGRESS 'file'] [INTO name]
+//!   [ALLOW EMPTY] [PROGRESS 'file'] [INTO name]
 //!   [VERDICT [OF n KEYS]] [THEIR COUNT n | (SELECT …)]
 //!
 //! RECONCILE table [AT (…)] WITH COUNT n
@@ -34,7 +34,7 @@ use crate::sql::tokens::{are_words, is_word, syntax};
 pub(crate) const EXAMPLES: usize = 100;
 
 const USAGE: &str = "write RECONCILE t AT (VERSION => 3) WITH (SELECT …) ON KEY (id) [COMPARE (a, b MAP ('x' => '1'))] [WHERE …] \
-                     [HORIZON c <= …] [TOLERANCE a 0.01] [COLLATE NOCASE (id)] [SAMPLE 1 PERCENT BY KEY HASH] [LIMIT 100 PER CLASS] [INTO name] \
+                     [HORIZON c <= …] [TOLERANCE a 0.01] [COLLATE NOCASE (id)] [SAMPLE 1 PERCENT BY KEY HASH] [LIMIT 100 PER CLASS] [ALLOW EMPTY] [INTO name] \
                      [VERDICT OF 100 KEYS] [THEIR COUNT 503]";
 
 /// The right side.
@@ -93,6 +93,8 @@ pub(crate) struct Reconcile {
     pub(crate) zone: Option<String>,
     pub(crate) half_up: bool,
     pub(crate) sample_percent: Option<String>,
+    /// Whether it may be that no row meets the condition.
+    pub(crate) may_be_empty: bool,
     pub(crate) examples: usize,
     pub(crate) stop_after: Option<u64>,
     pub(crate) progress: Option<String>,
@@ -158,6 +160,7 @@ pub(crate) fn parse(tokens: Vec<TokenWithSpan>, notices: &mut Vec<Notice>) -> Re
         zone: None,
         half_up: false,
         sample_percent: None,
+        may_be_empty: false,
         examples: EXAMPLES,
         stop_after: None,
         progress: None,
@@ -413,6 +416,10 @@ impl Clauses {
                 found.examples = usize::try_from(count).map_err(|_| self.wrong("the limit is too large"))?;
                 self.expect(&["PER", "CLASS"])?;
             }
+            "ALLOW" => {
+                self.expect(&["EMPTY"])?;
+                found.may_be_empty = true;
+            }
             "STOP" => {
                 self.expect(&["AFTER"])?;
                 found.stop_after = Some(self.count()?.max(1));
@@ -470,7 +477,7 @@ mod tests {
             "RECONCILE pay.t VERSION AS OF 3 WITH (SELECT id, a FROM u AT (TAG => 'x')) ON KEY (dt, \"编号\")
              COMPARE (amount, status MAP ('SUCC' => '2', 1 => -1)) WHERE pay_time <= TIMESTAMP '2026-04-16 10:00:00' and x = 1
              HORIZON update_time <= TIMESTAMP '2026-04-16 10:00:00' TOLERANCE amount 0.01, rate rel:0.001 ZONE '+08:00'
-             ROUND HALF UP SAMPLE 0.5 PERCENT BY KEY HASH LIMIT 7 PER CLASS STOP AFTER 9 PROGRESS 'p.json' INTO db.result",
+             ROUND HALF UP SAMPLE 0.5 PERCENT BY KEY HASH LIMIT 7 PER CLASS STOP AFTER 9 ALLOW EMPTY PROGRESS 'p.json' INTO db.result",
         )
         .unwrap();
         assert_eq!(
@@ -488,6 +495,7 @@ mod tests {
             (found.zone.as_deref(), found.half_up, found.sample_percent.as_deref()),
             (Some("+08:00"), true, Some("0.5"))
         );
+        assert!(found.may_be_empty);
         assert_eq!((found.examples, found.stop_after, found.progress.as_deref()), (7, Some(9), Some("p.json")));
         assert_eq!(found.into.unwrap().to_string(), "db.result");
         assert!(matches!(found.right, RightSide::Query(_)));

@@ -91,8 +91,12 @@ async fn the_right_side_is_a_query_with_codes_conditions_and_a_horizon() {
     let error = session.reconcile(&late("00:00:00.050"), None).await.unwrap_err();
     assert_eq!(error.code(), "NothingCompared", "{error}");
     assert!(error.to_string().contains("at <= 1970-01-01"), "{error}");
-    let error = session.reconcile(&sql(&format!("{coded} WHERE amount > 900")), None).await.unwrap_err();
+    let none = sql(&format!("{coded} WHERE amount > 900"));
+    let error = session.reconcile(&none, None).await.unwrap_err();
     assert_eq!(error.code(), "NothingCompared", "{error}");
+    let found = report(format!("{none} ALLOW EMPTY")).await;
+    assert_eq!((found.verdict, counts(&found)), (Verdict::Equal, [0; 5]), "{found:?}");
+    assert!(found.notes.iter().any(|note| note.contains("ALLOW EMPTY")), "{found:?}");
 }
 
 #[tokio::test]
@@ -179,6 +183,10 @@ async fn the_function_gives_the_same_rows_and_explain_reads_none() {
     one.sort();
     other.sort();
     assert_eq!(one, other);
+    let quiet = call.replace("limit => 5", "where => 'amount > 900', allow_empty => true");
+    assert_eq!(rows(&session, &format!("SELECT class FROM {quiet} WHERE part = 'verdict'")).await, ["EQUAL"]);
+    let strict = quiet.replace("true", "false");
+    assert_eq!(code(&session, &format!("SELECT * FROM {strict}")).await, "NothingCompared");
     std::fs::remove_dir_all(dir.path().join("pay.db/t/bucket-0")).unwrap();
     assert!(ask(&session, &format!("EXPLAIN SELECT * FROM {call}")).await.is_ok());
     assert_eq!(code(&session, &format!("SELECT * FROM {call}")).await, "FileLost");

@@ -250,9 +250,11 @@ impl<'a> Commit<'a> {
             }
             _ => Vec::new(),
         };
+        let last_time = before.as_ref().map_or(FIRST_COMMIT_MILLIS - 60_000, |s| s.time_millis);
+        let time = self.time_millis.unwrap_or(last_time.saturating_add(60_000));
         let mut entries = std::mem::take(&mut self.entries);
         for file in std::mem::take(&mut self.files) {
-            entries.extend(self.write_files(&file)?);
+            entries.extend(self.write_files(&file, time)?);
         }
         for name in &self.removed {
             if !live.iter().any(|e| e.file.file_name == *name) {
@@ -262,10 +264,11 @@ impl<'a> Commit<'a> {
         let gone = live.iter().filter(|e| self.remove_all || self.removed.contains(&e.file.file_name));
         entries.extend(gone.cloned().map(|e| ManifestEntry { kind: FileKind::Delete, ..e }));
         let index_manifest = self.write_index(before.as_ref(), &live)?;
-        self.write_snapshot(before, &entries, index_manifest)
+        self.write_snapshot(before, &entries, index_manifest, time)
     }
 
-    fn write_files(&mut self, spec: &FileSpec) -> Result<Vec<ManifestEntry>> {
+    /// Files as a writer leaves them just before its commit.
+    fn write_files(&mut self, spec: &FileSpec, commit_millis: i64) -> Result<Vec<ManifestEntry>> {
         let table = &mut *self.table;
         let batch = if spec.batches.is_empty() {
             data::batch_of(&spec.rows, &table.schema, &mut table.next_sequence)?
@@ -350,7 +353,7 @@ impl<'a> Commit<'a> {
                     schema_id: schema.id,
                     level: spec.level,
                     extra_files: vec![],
-                    creation_time_millis: Some(FIRST_COMMIT_MILLIS),
+                    creation_time_millis: Some(commit_millis),
                     delete_row_count: spec.delete_count.unwrap_or(Some(written.deletes)),
                     embedded_index: spec.index.clone(),
                     file_source: Some(spec.source),
@@ -433,6 +436,7 @@ impl<'a> Commit<'a> {
         before: Option<Snapshot>,
         entries: &[ManifestEntry],
         index_manifest: Option<String>,
+        time_millis: i64,
     ) -> Result<Prepared> {
         let dir = self.table.root.join("manifest");
         let put = |name: &str, bytes: Vec<u8>| -> Result<u64> {
@@ -465,7 +469,6 @@ impl<'a> Commit<'a> {
         });
         let snapshot_id = before.as_ref().map_or(1, |s| s.id.0 + 1);
         let total = before.as_ref().and_then(|s| s.total_record_count).unwrap_or(0).saturating_add(changed);
-        let last_time = before.as_ref().map_or(FIRST_COMMIT_MILLIS - 60_000, |s| s.time_millis);
         let snapshot = Snapshot {
             version: 3,
             uuid: None,
@@ -482,7 +485,7 @@ impl<'a> Commit<'a> {
             writer_version: None,
             commit_identifier: self.identifier.unwrap_or(snapshot_id),
             commit_kind: self.kind,
-            time_millis: self.time_millis.unwrap_or(last_time + 60_000),
+            time_millis,
             total_record_count: Some(total),
             delta_record_count: Some(changed),
             changelog_record_count: Some(0),

@@ -14,7 +14,7 @@ pub(super) fn of(
     columns: &[ColumnReport],
 ) -> Vec<String> {
     let Parts { sides, pairs, tally, cut, mapped, sample, resumed, horizon, filtered, came, sent, .. } = parts;
-    let mut notes = Vec::new();
+    let mut notes: Vec<String> = parts.empty.clone().into_iter().collect();
     if let Some(part) = *sample {
         let keys = left.rows.max(right.rows);
         let percent = f64::from(part) / 10_000.0;

@@ -18,17 +18,25 @@ pub(super) struct Kept<'a> {
     pub(super) horizon: Option<String>,
     /// Whether a part of the keys was looked at.
     pub(super) sampled: bool,
+    /// Whether it may be that no row meets the condition.
+    pub(super) may_be_empty: bool,
     /// The forms of both sides.
     pub(super) forms: &'a [std::sync::Arc<Form>; 2],
 }
 
-/// Ends a comparison in which no row was compared though there are some. Two sides without a row are equal.
+/// Ends a comparison in which no row was compared though there are some. Two sides without a row are equal. Says what was
+/// compared, where a condition that no row meets is admitted.
 ///
 /// # Errors
 /// `EmptySample`, `NothingCompared`; those of the look whether a side has a row at all.
-pub(super) async fn check(sides: &[Side; 2], tally: &Tally, kept: Kept<'_>, state: &SessionState) -> Result<()> {
+pub(super) async fn check(
+    sides: &[Side; 2],
+    tally: &Tally,
+    kept: Kept<'_>,
+    state: &SessionState,
+) -> Result<Option<String>> {
     if tally.compared() != [0, 0] || tally.differences() > 0 {
-        return Ok(());
+        return Ok(None);
     }
     let came = kept.forms.iter().map(|form| form.found.rows.load(Ordering::Relaxed)).sum::<u64>();
     if kept.sampled && tally.rows == [0, 0] && came > 0 {
@@ -51,12 +59,20 @@ pub(super) async fn check(sides: &[Side; 2], tally: &Tally, kept: Kept<'_>, stat
         if let Some(condition) = &side.condition
             && has_a_row(side, state).await?
         {
+            if kept.may_be_empty {
+                return Ok(Some(format!(
+                    "no row was compared: none of either side meets the condition, though {} has rows; ALLOW EMPTY admits that",
+                    side.name
+                )));
+            }
             return Err(nothing(format!("no row of either side meets the condition, and {} has rows", side.name))
                 .with_context("condition", condition.to_string())
-                .with_hint("look for what the condition leaves over with SELECT count(*) … WHERE, and widen it"));
+                .with_hint(
+                    "look for what the condition leaves over with SELECT count(*) … WHERE, and widen it; where a day may be without rows, say ALLOW EMPTY",
+                ));
         }
     }
-    Ok(())
+    Ok(None)
 }
 
 fn nothing(why: String) -> Error {

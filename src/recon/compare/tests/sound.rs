@@ -42,6 +42,15 @@ async fn what_compared_no_row_is_not_equal() {
         let error = compared(sides.0, sides.1, by(&["id"])).await.unwrap_err();
         assert_eq!(error.code(), "NothingCompared", "{error}");
         assert!(error.context().iter().any(|(name, value)| *name == "condition" && value.contains('7')), "{error:?}");
+        // a quiet day may have none, where that is said: the report says so too, and what differs is found all the same
+        let quiet = || Options { may_be_empty: true, ..by(&["id"]) };
+        let again = |right: Side| (filtered(side("l", &none()), condition), filtered(right, condition));
+        let (left, right) = again(side("r", &rows()));
+        let report = compared(left, right, quiet()).await.unwrap();
+        assert!(report.line.starts_with("EQUAL: 0 rows of "), "{report}");
+        assert!(report.notes.first().is_some_and(|note| note.contains("ALLOW EMPTY")), "{report:?}");
+        let (left, right) = again(side("r", &batch(vec![("id", longs([3])), ("v", longs([7]))])));
+        assert_eq!(told(&compared(left, right, quiet()).await.unwrap()).0, vec![("MISSING_IN_LAKE", 1)]);
     }
     // two sides without a row are equal, whatever is asked of them
     for options in [by(&["id"]), late_after(4)] {

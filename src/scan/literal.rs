@@ -3,8 +3,8 @@
 use arrow::datatypes::{DataType as ArrowType, TimeUnit};
 use datafusion::common::ScalarValue;
 
-use super::values::{datums_to_array, rescale, split_ticks};
 use crate::error::Result;
+use crate::spec::arrow_types::{datums_to_array, rescale, split_ticks};
 use crate::spec::data_type::DataType;
 use crate::spec::datum::Datum;
 
@@ -187,3 +187,6 @@ fn timestamp(scalar: &ScalarValue, precision: u8, instant: bool) -> Option<Datum
     let nanos_of_second = millis.rem_euclid(1000) * 1_000_000 + i64::from(nanos);
     (nanos_of_second % unit == 0).then_some(Datum::Timestamp(millis, nanos))
 }
+
+#[cfg(test)]
+mod tests;
