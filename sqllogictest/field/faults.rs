@@ -311,7 +311,10 @@ fn judge(
             check(!ours, format!("a fault of ours: {error:?}"))?;
             // a changed bit may name another file, column or value, which is then the one not found; without any schema
             // the folder is no table
-            let named = error.to_string().contains(&name(path)) || error.code() == "TableNotFound";
+            let tag = name(path).strip_prefix("tag-").map(|tag| format!("tag '{tag}'"));
+            // a tag without its file is no tag
+            let no_tag = error.code() == "TagNotFound" && tag.is_some_and(|tag| error.message().contains(&tag));
+            let named = error.to_string().contains(&name(path)) || error.code() == "TableNotFound" || no_tag;
             check(!must_be_seen || named, format!("not named: {error:?}"))?;
             check(error.hint().is_some() || !must_be_seen, format!("no way out: {error:?}"))?;
             count.named += 1;

@@ -19,6 +19,7 @@ pub(super) fn in_our_words(error: &DataFusionError) -> Option<Error> {
             }
             tree_cut(text).map(|told| Error::unsupported(told.message().to_string()).with_code("NotImplemented"))
         }
+        DataFusionError::Execution(text) => average(text),
         DataFusionError::Configuration(text) => Some(option(text)),
         DataFusionError::ResourcesExhausted(text) => memory(text),
         DataFusionError::SchemaError(schema, _) => {
@@ -37,6 +38,15 @@ pub(super) fn in_our_words(error: &DataFusionError) -> Option<Error> {
         }
         _ => None,
     }
+}
+
+/// `Arithmetic Overflow in AvgAccumulator`
+fn average(text: &str) -> Option<Error> {
+    text.contains("Overflow in AvgAccumulator").then(|| {
+        Error::invalid("the average is beyond DECIMAL(38): it has four digits more behind the point than the values")
+            .with_code("NumberOutOfRange")
+            .with_hint("write avg(CAST(x AS DOUBLE)), or CAST(x AS DECIMAL(38, 2)) with the digits that are needed")
+    })
 }
 
 /// `Additional allocation failed for ExternalSorterMerge[0] with top memory consumers … (used: 0 B, pool_size: 1 MB)`
@@ -141,6 +151,7 @@ const WAYS_OUT: &[(&str, &str)] = &[
     ("wildcard * with RENAME", "write the columns out, or SELECT * EXCEPT (a), a AS b"),
     ("Operator DIV", "write floor(a / b), or a / b of integers"),
     ("Unsupported LIMIT expression", "LIMIT takes a number"),
+    ("Unsupported SQL type TIMESTAMP(", "write TIMESTAMP(0), TIMESTAMP(3), TIMESTAMP(6) or TIMESTAMP(9)"),
 ];
 
 fn way_out(text: &str) -> Option<Error> {

@@ -185,6 +185,22 @@ impl MergeRules {
         self.ignore_delete
     }
 
+    /// All of the rules that [`select`](super::select()) goes by, as a text: rules of equal texts select the same rows.
+    pub fn of_selection(&self) -> String {
+        let column = |at: &usize| self.fields.get(*at).map(|field| (field.id, field.data_type()));
+        let columns = |columns: &[usize]| columns.iter().map(column).collect::<Vec<_>>();
+        format!(
+            "{:?} key {:?} sequence {:?} descending {} by snapshot {} lookup {} ignore delete {}",
+            self.engine,
+            columns(&self.key),
+            columns(&self.user_sequence),
+            self.sequence_descending,
+            self.snapshot_ordering,
+            self.lookup,
+            self.ignore_delete
+        )
+    }
+
     /// Whether [`select`](super::select()) serves this engine.
     pub fn is_selection(&self) -> bool {
         matches!(self.engine, MergeEngine::Deduplicate | MergeEngine::FirstRow)

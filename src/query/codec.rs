@@ -37,6 +37,7 @@ use super::nodes::read_exec::Item;
 use super::nodes::{Deferred, DeferredExec, MergeSource, MetadataExec, NoConstantsExec, ReadExec, Recipe, ScanSummary};
 use super::one_nan;
 use super::perhaps;
+use super::settings::LakepinOptions;
 use super::unused_store::{UNUSED, refusing_store, unused_store};
 use super::view::LakeView;
 use super::work::Work;
@@ -174,6 +175,7 @@ impl LakeCodec {
             fetch: packed.fetch,
             target_partitions: config.target_partitions(),
             merge_source: true,
+            keep_selections: LakepinOptions::of(config.options()).selection_cache,
             // files were cut where the plan was made
             split_from_bytes: None,
             batch_size: config.batch_size(),
@@ -191,19 +193,26 @@ impl LakeCodec {
                 let inner = physical_plan_from_bytes_with_extension_codec(&packed.inner, task, self)?;
                 let config = parquet_config(&inner)
                     .ok_or_else(|| Error::corrupt("the plan holds another node than a Parquet scan"))?;
+                let reader = layout.reader_factory(&context);
                 let source = config
                     .file_source()
                     .downcast_ref::<ParquetSource>()
                     .ok_or_else(|| Error::corrupt("the plan holds another source than Parquet's"))?
                     .clone()
-                    .with_parquet_file_reader_factory(layout.reader_factory(&context));
+                    .with_parquet_file_reader_factory(Arc::clone(&reader));
                 let groups = regroup(config, packed.partitions)?;
                 let plain = groups
                     .iter()
                     .flat_map(|group| group.iter())
                     .all(|file| file.extension::<FileRef>().is_some_and(FileRef::is_plain));
-                let source =
-                    MergeSource::new(Arc::new(source), context, Arc::clone(&layout.summary), mapping.clone(), plain);
+                let source = MergeSource::new(
+                    Arc::new(source),
+                    reader,
+                    context,
+                    Arc::clone(&layout.summary),
+                    mapping.clone(),
+                    plain,
+                );
                 let mut config = config.clone();
                 config.object_store_url = unused_store(&layout.runtime)?;
                 let config = FileScanConfigBuilder::from(config)

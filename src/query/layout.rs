@@ -52,6 +52,8 @@ pub struct Layout {
     pub merge_source: bool,
     /// Size from which a Parquet file may be cut, when there are fewer files than output partitions; None: never.
     pub split_from_bytes: Option<usize>,
+    /// Whether selections are kept between statements.
+    pub keep_selections: bool,
     /// Rows of a batch, for selections.
     pub batch_size: usize,
     /// The session's Parquet options.
@@ -190,11 +192,18 @@ impl Layout {
         options.global.coerce_int96 = Some("us".to_string());
         options.global.coerce_int96_tz = None;
         let context = self.selection_context()?;
+        let reader = self.reader_factory(&context);
         let inner = ParquetSource::new(schema)
             .with_table_parquet_options(options)
-            .with_parquet_file_reader_factory(self.reader_factory(&context));
-        let source: Arc<dyn FileSource> =
-            Arc::new(MergeSource::new(Arc::new(inner), context, Arc::clone(&self.summary), mapping.clone(), plain));
+            .with_parquet_file_reader_factory(Arc::clone(&reader));
+        let source: Arc<dyn FileSource> = Arc::new(MergeSource::new(
+            Arc::new(inner),
+            reader,
+            context,
+            Arc::clone(&self.summary),
+            mapping.clone(),
+            plain,
+        ));
         // A partitioning that is declared, even as unknown, keeps the files of a partition its own. Else the partitions
         // share a queue that lives in the node: a node executed a second time would find it empty and give no rows.
         let partitioning = Partitioning::UnknownPartitioning(groups.len());
@@ -246,6 +255,7 @@ impl Layout {
                 parallelism: self.target_partitions.max(1) * 2,
                 zone: self.summary.zone,
                 budget: Arc::new(PoolBudget::new(&self.runtime.memory_pool, "MergeSource")),
+                keep_selections: self.keep_selections,
             },
             Arc::clone(&self.caches),
         )

@@ -94,7 +94,23 @@ impl PhysicalExprAdapterFactory for Mapping {
         logical_file_schema: SchemaRef,
         physical_file_schema: SchemaRef,
     ) -> DfResult<Arc<dyn PhysicalExprAdapter>> {
-        Ok(Arc::new(Adapter { mapping: self.clone(), logical: logical_file_schema, physical: physical_file_schema }))
+        let (logical, physical) = (logical_file_schema, physical_file_schema);
+        Ok(Arc::new(Adapter { mapping: self.clone(), logical, physical, checks: true }))
+    }
+}
+
+/// The mapping for a reader that checks values itself, once it knows which rows count.
+#[derive(Debug, Clone)]
+pub struct Unchecked(pub Mapping);
+
+impl PhysicalExprAdapterFactory for Unchecked {
+    fn create(
+        &self,
+        logical_file_schema: SchemaRef,
+        physical_file_schema: SchemaRef,
+    ) -> DfResult<Arc<dyn PhysicalExprAdapter>> {
+        let (logical, physical) = (logical_file_schema, physical_file_schema);
+        Ok(Arc::new(Adapter { mapping: self.0.clone(), logical, physical, checks: false }))
     }
 }
 
@@ -103,6 +119,8 @@ struct Adapter {
     mapping: Mapping,
     logical: SchemaRef,
     physical: SchemaRef,
+    /// Whether values are checked that are given out.
+    checks: bool,
 }
 
 impl fmt::Debug for Adapter {
@@ -115,7 +133,7 @@ impl PhysicalExprAdapter for Adapter {
     fn rewrite(&self, expr: Arc<dyn PhysicalExpr>) -> DfResult<Arc<dyn PhysicalExpr>> {
         // conditions are also what row groups are pruned by, for which they must be over bare columns
         let is_condition = expr.data_type(&self.logical).is_ok_and(|data_type| data_type == ArrowType::Boolean);
-        let checked = expr.downcast_ref::<Column>().is_some() || !is_condition;
+        let checked = self.checks && (expr.downcast_ref::<Column>().is_some() || !is_condition);
         expr.transform(|expr| match expr.downcast_ref::<Column>() {
             Some(column) => Ok(Transformed::yes(self.column(column, checked)?)),
             None => Ok(Transformed::no(expr)),

@@ -19,6 +19,8 @@ pub struct LakepinOptions {
     pub part_rows: u64,
     /// Whether planning checks that every data file it will read exists with the size its manifest entry says.
     pub verify_files: bool,
+    /// Whether the live rows of merged buckets are remembered from one statement to the next.
+    pub selection_cache: bool,
     /// Data files a statement may read; 0: no limit. A statement that would read more is refused before it reads.
     pub max_files: usize,
     /// Bytes of the data files a statement may read, whole files counted; 0: no limit.
@@ -27,7 +29,14 @@ pub struct LakepinOptions {
 
 impl Default for LakepinOptions {
     fn default() -> Self {
-        Self { merge_source: true, part_rows: 262_144, verify_files: false, max_files: 0, max_bytes_scanned: 0 }
+        Self {
+            merge_source: true,
+            part_rows: 262_144,
+            verify_files: false,
+            selection_cache: true,
+            max_files: 0,
+            max_bytes_scanned: 0,
+        }
     }
 }
 
@@ -54,6 +63,7 @@ impl ExtensionOptions for LakepinOptions {
             "merge_source" => self.merge_source.set("", value),
             "part_rows" => self.part_rows.set("", value),
             "verify_files" => self.verify_files.set("", value),
+            "selection_cache" => self.selection_cache.set("", value),
             "max_files" => self.max_files.set("", value),
             "max_bytes_scanned" => self.max_bytes_scanned.set("", value),
             _ => {
@@ -78,6 +88,7 @@ impl ExtensionOptions for LakepinOptions {
             entry("merge_source", self.merge_source.to_string(), "Parquet files that need no combining by DataFusion"),
             entry("part_rows", self.part_rows.to_string(), "Fewest rows of a part of a merged bucket; 0: whole"),
             entry("verify_files", self.verify_files.to_string(), "Check every data file to be read while planning"),
+            entry("selection_cache", self.selection_cache.to_string(), "Remember the live rows of merged buckets"),
             entry("max_files", self.max_files.to_string(), "Data files a statement may read; 0: no limit"),
             entry("max_bytes_scanned", self.max_bytes_scanned.to_string(), "Bytes a statement may read; 0: no limit"),
         ]

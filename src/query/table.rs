@@ -26,7 +26,7 @@ use super::settings::{LakepinOptions, session_zone};
 use super::spread::{Cutting, items};
 use super::view::LakeView;
 use crate::error::{Error, ErrorKind, Result};
-use crate::read::{ReadColumn, SectionHandle, check_rules};
+use crate::read::{ReadColumn, SectionHandle, check_rules, recall};
 use crate::scan::{FileRead, Rule, ScanPlan, ScanRequest, Stage, Stages};
 use crate::snapshot::Pin;
 
@@ -256,6 +256,7 @@ impl LakeTable {
         let handles: Vec<Arc<SectionHandle>> =
             plan.sections().map(|(unit, section)| SectionHandle::new(unit, section.clone())).collect();
         let config = session.config();
+        let settings = LakepinOptions::of(config.options());
         let mut parquet = session.table_options().parquet.clone();
         parquet.global = config.options().execution.parquet.clone();
         let layout = Layout {
@@ -268,7 +269,8 @@ impl LakeTable {
             schema,
             fetch: limit,
             target_partitions: config.target_partitions(),
-            merge_source: LakepinOptions::of(config.options()).merge_source,
+            merge_source: settings.merge_source,
+            keep_selections: settings.selection_cache,
             split_from_bytes: Some(&config.options().optimizer)
                 .filter(|optimizer| optimizer.repartition_file_scans)
                 .map(|optimizer| optimizer.repartition_file_min_size),
@@ -276,12 +278,14 @@ impl LakeTable {
             parquet,
             runtime: Arc::clone(session.runtime_env()),
         };
-        let part_rows = LakepinOptions::of(config.options()).part_rows;
         let cutting = Cutting {
             keep_deletes: self.view.shows_kinds(),
             targets: config.target_partitions(),
-            part_rows: Some(part_rows).filter(|rows| *rows > 0),
+            part_rows: Some(settings.part_rows).filter(|rows| *rows > 0),
         };
+        if !self.view.shows_kinds() {
+            recall(&*layout.selection_context()?, &handles)?;
+        }
         layout.node(items(&handles, cutting))
     }
 

@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use arrow::datatypes::{DataType as ArrowType, Field, Schema, SchemaRef};
 use bytes::Bytes;
 
 use super::flight::OnceFlight;
+use super::kept::SelectionId;
 use super::parts::SectionSamples;
 use super::section::is_merged;
 use crate::error::{Error, Result};
@@ -58,6 +59,8 @@ pub struct ReadOptions {
     pub zone: Zone,
     /// Memory.
     pub budget: Arc<dyn MemoryBudget>,
+    /// Whether selections are taken from those that are kept, and kept.
+    pub keep_selections: bool,
 }
 
 impl fmt::Debug for ReadOptions {
@@ -66,6 +69,7 @@ impl fmt::Debug for ReadOptions {
             .field("batch_size", &self.batch_size)
             .field("parallelism", &self.parallelism)
             .field("zone", &self.zone)
+            .field("keep_selections", &self.keep_selections)
             .finish_non_exhaustive()
     }
 }
@@ -77,18 +81,24 @@ pub struct ReadCaches {
     pub files: Arc<FileEnv>,
     /// Whole index files (deletion vectors) by path.
     pub index_files: ByteLimitedCache<String, Bytes>,
+    /// Live rows of sections: a bit a row.
+    pub selections: ByteLimitedCache<SelectionId, Arc<SectionSelection>>,
 }
 
 impl ReadCaches {
-    /// Keeps at most so many bytes of footers and of index files; 0 keeps none.
-    pub fn new(footer_bytes: usize, index_file_bytes: usize) -> Self {
-        Self { files: FileEnv::new(footer_bytes), index_files: ByteLimitedCache::new(index_file_bytes) }
+    /// Keeps at most so many bytes of footers, of index files and of selections; 0 keeps none.
+    pub fn new(footer_bytes: usize, index_file_bytes: usize, selection_bytes: usize) -> Self {
+        Self {
+            files: FileEnv::new(footer_bytes),
+            index_files: ByteLimitedCache::new(index_file_bytes),
+            selections: ByteLimitedCache::new(selection_bytes),
+        }
     }
 }
 
 impl Default for ReadCaches {
     fn default() -> Self {
-        Self::new(FOOTER_CACHE_BYTES, INDEX_FILE_CACHE_BYTES)
+        Self::new(FOOTER_CACHE_BYTES, INDEX_FILE_CACHE_BYTES, SELECTION_CACHE_BYTES)
     }
 }
 
@@ -98,12 +108,16 @@ pub const FOOTER_CACHE_BYTES: usize = 64 << 20;
 /// Bytes of index files kept by default.
 pub const INDEX_FILE_CACHE_BYTES: usize = 64 << 20;
 
+/// Bytes of selections kept by default: two thousand million rows.
+pub const SELECTION_CACHE_BYTES: usize = 256 << 20;
+
 /// What was read so far.
 #[derive(Debug, Default)]
 pub struct ReadCounters {
     files: AtomicU64,
     key_files: AtomicU64,
     selections: AtomicU64,
+    recalled: AtomicU64,
     rows: AtomicU64,
     vector_deleted: AtomicU64,
     superseded: AtomicU64,
@@ -145,6 +159,8 @@ counters! {
     key_files, add_key_files;
     /// Selections computed.
     selections, add_selections;
+    /// Selections found among those that are kept.
+    recalled, add_recalled;
     /// Rows whose keys were read for a selection.
     rows, add_rows;
     /// Rows deleted by vectors, of the sections selected.
@@ -174,6 +190,8 @@ pub struct SectionHandle {
     /// The section.
     pub section: Section,
     pub(super) selection: OnceFlight<SectionSelection>,
+    /// Whether its selection is one that was kept, which no read has told of yet.
+    pub(super) recalled: AtomicBool,
     pub(super) samples: OnceFlight<SectionSamples>,
 }
 
@@ -186,6 +204,7 @@ impl SectionHandle {
             branch: unit.branch.clone(),
             section,
             selection: OnceFlight::default(),
+            recalled: AtomicBool::new(false),
             samples: OnceFlight::default(),
         })
     }
@@ -278,7 +297,7 @@ impl ReadContext {
 /// its columns are the same.
 type RulesOfBranches = (Option<Arc<MergeRules>>, Option<Arc<MergeRules>>);
 
-fn rules_of(pin: &Pin) -> Result<RulesOfBranches> {
+pub(super) fn rules_of(pin: &Pin) -> Result<RulesOfBranches> {
     if !pin.schema.is_primary_key_table() {
         return Ok((None, None));
     }

@@ -40,10 +40,15 @@ impl<T: Send + Sync + 'static> OnceFlight<T> {
         self.value.get()
     }
 
+    /// Puts in a value that is known already; one that is there stays.
+    pub fn put(&self, value: Arc<T>) {
+        let _ = self.value.set(value);
+    }
+
     /// The value, computed by `compute` unless it is there or somebody is computing it.
     pub async fn get_or_compute<F>(&self, compute: F) -> Result<Arc<T>>
     where
-        F: FnOnce() -> BoxFuture<'static, Result<T>>,
+        F: FnOnce() -> BoxFuture<'static, Result<Arc<T>>>,
     {
         if let Some(value) = self.value.get() {
             return Ok(Arc::clone(value));
@@ -57,7 +62,7 @@ impl<T: Send + Sync + 'static> OnceFlight<T> {
 
     fn board<F>(&self, compute: F) -> Shared<Flight<T>>
     where
-        F: FnOnce() -> BoxFuture<'static, Result<T>>,
+        F: FnOnce() -> BoxFuture<'static, Result<Arc<T>>>,
     {
         let mut slot = self.flight.lock();
         if let Some(running) = slot.as_ref().and_then(WeakShared::upgrade)
@@ -66,7 +71,7 @@ impl<T: Send + Sync + 'static> OnceFlight<T> {
             return running;
         }
         let future = compute();
-        let flight = async move { future.await.map(Arc::new).map_err(Arc::new) }.boxed().shared();
+        let flight = async move { future.await.map_err(Arc::new) }.boxed().shared();
         *slot = flight.downgrade();
         flight
     }
@@ -78,12 +83,15 @@ mod tests {
 
     use super::*;
 
-    fn counted(count: &Arc<AtomicUsize>, wait: tokio::sync::oneshot::Receiver<()>) -> BoxFuture<'static, Result<u32>> {
+    fn counted(
+        count: &Arc<AtomicUsize>,
+        wait: tokio::sync::oneshot::Receiver<()>,
+    ) -> BoxFuture<'static, Result<Arc<u32>>> {
         let count = Arc::clone(count);
         async move {
             count.fetch_add(1, Ordering::SeqCst);
             let _ = wait.await;
-            Ok(7)
+            Ok(Arc::new(7))
         }
         .boxed()
     }
@@ -117,7 +125,7 @@ mod tests {
         let cell = OnceFlight::<u32>::default();
         let failed = cell.get_or_compute(|| async { Err(Error::corrupt("torn").with_code("Torn")) }.boxed()).await;
         assert_eq!(failed.expect_err("fails").code(), "Torn");
-        let value = cell.get_or_compute(|| async { Ok(3) }.boxed()).await.expect("computes");
+        let value = cell.get_or_compute(|| async { Ok(Arc::new(3)) }.boxed()).await.expect("computes");
         assert_eq!(*value, 3);
     }
 
@@ -134,7 +142,7 @@ mod tests {
         waiter.abort();
         let _ = waiter.await;
         assert!(open.send(()).is_err(), "the computation is gone");
-        let value = cell.get_or_compute(|| async { Ok(9) }.boxed()).await.expect("computes");
+        let value = cell.get_or_compute(|| async { Ok(Arc::new(9)) }.boxed()).await.expect("computes");
         assert_eq!(*value, 9);
     }
 }

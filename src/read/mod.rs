@@ -11,6 +11,7 @@
 //! | `parts` | where to cut a section that is merged, so that it uses every core |
 //! | `data_file` | one data file to rows: which columns are read, which are made |
 //! | `selection` | the live rows of a section, computed once for all who ask |
+//! | `kept` | what a selection is about, so that the next statement finds it |
 //! | `streamed` | the same, where the keys do not fit into memory |
 //! | `deletion` | the deletion vector of a file; how many rows of a file are believed without asking it |
 //! | `flight`, `prefetch` | one computation for many; decoding ahead |
@@ -25,6 +26,7 @@ mod data_file;
 mod deletion;
 pub mod flight;
 mod held;
+mod kept;
 mod merged;
 mod pace;
 mod parts;
@@ -37,12 +39,12 @@ mod versions;
 
 pub use context::{
     FOOTER_CACHE_BYTES, INDEX_FILE_CACHE_BYTES, ReadCaches, ReadColumn, ReadContext, ReadCounters, ReadOptions,
-    SectionHandle, check_rules,
+    SELECTION_CACHE_BYTES, SectionHandle, check_rules,
 };
 pub use deletion::live_rows;
 pub use held::Held;
 pub use merged::part;
 pub use parts::SectionPart;
 pub use section::{file, is_merged, is_told, live_mask, section};
-pub use selection::selection;
+pub use selection::{recall, selection};
 pub use versions::{FoundRows, KeyMatch, versions};

@@ -76,7 +76,10 @@ impl SectionSamples {
 /// The samples of a section, taken by the first who asks, shared by all.
 pub async fn samples(context: &Arc<ReadContext>, handle: &Arc<SectionHandle>) -> Result<Arc<SectionSamples>> {
     let (own_context, own_handle) = (Arc::clone(context), Arc::clone(handle));
-    handle.samples.get_or_compute(move || async move { compute(&own_context, &own_handle).await }.boxed()).await
+    handle
+        .samples
+        .get_or_compute(move || async move { compute(&own_context, &own_handle).await.map(Arc::new) }.boxed())
+        .await
 }
 
 async fn compute(context: &Arc<ReadContext>, handle: &Arc<SectionHandle>) -> Result<SectionSamples> {

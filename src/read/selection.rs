@@ -1,6 +1,7 @@
-//! The live rows of a section: keys of all its files read, one row chosen per key.
+//! The live rows of a section: known from before, or keys of all its files read and one row chosen per key.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use arrow::array::{Array, ArrayRef, AsArray};
@@ -13,10 +14,11 @@ use super::context::{ReadContext, SectionHandle};
 use super::data_file::{Output, read_whole, snapshot_sequence};
 use super::deletion::{live_rows, physical_rows};
 use super::held::{AbortOnDrop, Held};
+use super::kept::{SelectionId, bytes_of};
 use super::streamed::streamed;
 use crate::error::{Error, ErrorKind, Result};
 use crate::merge::{FileSequence, KeyFile, MergeRules, SectionSelection, cut, join, ranked_by_file, select};
-use crate::scan::{PlannedFile, is_above, partition_text, scalar_to_datum};
+use crate::scan::{PlannedFile, SectionClass, is_above, partition_text, scalar_to_datum};
 use crate::spec::{DataField, DataType, Datum};
 
 /// Rows whose selection is worth a task of its own; in tests few, so that their sections have several.
@@ -25,11 +27,82 @@ const ROWS_A_PART: usize = if cfg!(test) { 50 } else { 1 << 18 };
 /// Rows after which a selection that nobody waits for any more ends.
 const MOST_ROWS_A_PART: usize = 4 * ROWS_A_PART;
 
-/// The live rows of a section of class select. Computed by the first who asks, shared by all; see
-/// [`super::flight::OnceFlight`] for what happens to those who go away.
+/// The live rows of a section of class select. Taken from those that are kept, or computed by the first who asks; shared
+/// by all; see [`super::flight::OnceFlight`] for what happens to those who go away.
 pub async fn selection(context: &Arc<ReadContext>, handle: &Arc<SectionHandle>) -> Result<Arc<SectionSelection>> {
+    if let Some(selection) = handle.selected() {
+        // by the first who reads it
+        if handle.recalled.swap(false, Ordering::Relaxed) {
+            recalled(context, selection);
+        }
+        return Ok(Arc::clone(selection));
+    }
     let (own_context, own_handle) = (Arc::clone(context), Arc::clone(handle));
-    handle.selection.get_or_compute(move || async move { compute(&own_context, &own_handle).await }.boxed()).await
+    handle.selection.get_or_compute(move || async move { kept(&own_context, &own_handle).await }.boxed()).await
+}
+
+/// Gives sections of a plan the selections that are kept of them, so that their rows are counted without a read.
+///
+/// Cost: a hash of the names of all files of sections of class select, where anything is kept; nothing is opened.
+///
+/// # Errors
+/// Merge options that contradict the schema.
+pub fn recall(context: &ReadContext, handles: &[Arc<SectionHandle>]) -> Result<()> {
+    if !context.options.keep_selections || context.caches.selections.stats().entries == 0 {
+        return Ok(());
+    }
+    for handle in handles.iter().filter(|handle| handle.section.class == SectionClass::Select) {
+        if let Some(found) = context.caches.selections.get(&SelectionId::of(context, handle)?) {
+            handle.selection.put(found);
+            handle.recalled.store(true, Ordering::Relaxed);
+        }
+    }
+    Ok(())
+}
+
+/// Counts what a selection says that was not computed.
+fn recalled(context: &ReadContext, selection: &SectionSelection) {
+    context.counters.add_recalled(1);
+    told(context, selection);
+}
+
+/// Counts what became of the rows of a section.
+fn told(context: &ReadContext, selection: &SectionSelection) {
+    let stats = &selection.stats;
+    context.counters.add_vector_deleted(stats.vector_deleted);
+    context.counters.add_superseded(stats.superseded);
+    context.counters.add_tombstones(stats.tombstones);
+}
+
+async fn kept(context: &Arc<ReadContext>, handle: &Arc<SectionHandle>) -> Result<Arc<SectionSelection>> {
+    if !context.options.keep_selections {
+        return compute(context, handle).await.map(Arc::new);
+    }
+    let id = SelectionId::of(context, handle)?;
+    let mut own = false;
+    let found = context
+        .caches
+        .selections
+        .get_or_load(&id, || {
+            own = true;
+            async {
+                let selection = compute(context, handle).await?;
+                let bytes = bytes_of(&selection);
+                Ok((Arc::new(selection), bytes))
+            }
+        })
+        .await;
+    match found {
+        Ok(selection) => {
+            if !own {
+                recalled(context, &selection);
+            }
+            Ok(selection)
+        }
+        // another statement had less memory, or its own pin was gone
+        Err(_) if !own => compute(context, handle).await.map(Arc::new),
+        Err(error) => Err(error),
+    }
 }
 
 async fn compute(context: &Arc<ReadContext>, handle: &Arc<SectionHandle>) -> Result<SectionSelection> {
@@ -47,9 +120,7 @@ async fn compute(context: &Arc<ReadContext>, handle: &Arc<SectionHandle>) -> Res
     let counters = &context.counters;
     counters.add_selections(1);
     counters.add_rows(stats.rows);
-    counters.add_vector_deleted(stats.vector_deleted);
-    counters.add_superseded(stats.superseded);
-    counters.add_tombstones(stats.tombstones);
+    told(context, &selected);
     counters.add_select_nanos(u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX));
     Ok(selected)
 }

@@ -348,8 +348,13 @@ struct Reader {
 impl Reader {
     fn new(pin: &Arc<Pin>, env: &Arc<QueryEnv>, options: &AccountingOptions) -> Result<Self> {
         let primary_key = pin.schema.is_primary_key_table();
-        let read_options =
-            ReadOptions { batch_size: 8192, parallelism: 4, zone: options.zone, budget: Arc::clone(&options.budget) };
+        let read_options = ReadOptions {
+            batch_size: 8192,
+            parallelism: 4,
+            zone: options.zone,
+            budget: Arc::clone(&options.budget),
+            keep_selections: false,
+        };
         let keys = if primary_key { pin.schema.trimmed_primary_key()? } else { Vec::new() };
         let stored = stored_column(pin)?.map(ReadColumn::Field);
         let context = |keep_deletes: bool, columns: Vec<ReadColumn>| {

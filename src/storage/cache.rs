@@ -59,6 +59,8 @@ pub struct CacheStats {
     pub entries: usize,
     /// Bytes held.
     pub bytes: usize,
+    /// Bytes that may be held.
+    pub limit_bytes: usize,
 }
 
 impl<K: Clone + Eq + Hash, V: Clone> ByteLimitedCache<K, V> {
@@ -127,7 +129,7 @@ impl<K: Clone + Eq + Hash, V: Clone> ByteLimitedCache<K, V> {
     /// What happened so far and what is held.
     pub fn stats(&self) -> CacheStats {
         let state = self.state.lock();
-        CacheStats { entries: state.entries.len(), ..state.stats }
+        CacheStats { entries: state.entries.len(), limit_bytes: self.limit_bytes, ..state.stats }
     }
 
     /// The first of those who waited for a load ends it, and puts the value in.

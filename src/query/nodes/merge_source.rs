@@ -3,7 +3,8 @@
 //! ```text
 //! DataSourceExec → FileScanConfig → MergeSource → ParquetSource
 //!                                     │  plan_file(file)
-//!                                     ├─ mask known   → attach a row selection, let the inner source plan the file
+//!                                     ├─ mask known   → attach a row selection, let the inner source plan the file;
+//!                                     │                 or decode it and close the gaps, see `compact`
 //!                                     └─ not yet      → a planner that waits for the section, then the same
 //! ```
 //! The inner source sees live rows only, so every predicate it evaluates or prunes by is sound: a superseded version
@@ -21,7 +22,7 @@ use arrow::error::ArrowError;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::datasource::listing::PartitionedFile;
-use datafusion::datasource::physical_plan::parquet::ParquetRowSelection;
+use datafusion::datasource::physical_plan::parquet::{ParquetFileReaderFactory, ParquetRowSelection};
 use datafusion::datasource::physical_plan::{FileOpener, FileScanConfig, FileSource};
 use datafusion::datasource::table_schema::TableSchema;
 use datafusion::error::{DataFusionError, Result as DfResult};
@@ -37,7 +38,9 @@ use futures::{StreamExt, TryStreamExt};
 use object_store::ObjectStore;
 use parking_lot::Mutex;
 use parquet::arrow::arrow_reader::RowSelection;
+use parquet::file::metadata::ParquetMetaData;
 
+use super::compact::Compaction;
 use super::read_exec::named_in;
 use super::read_metrics::ReadMetrics;
 use super::summary::ScanSummary;
@@ -78,6 +81,10 @@ impl FileRef {
 #[derive(Clone)]
 pub struct MergeSource {
     inner: Arc<dyn FileSource>,
+    /// The same without conditions; None where it had some from the beginning.
+    bare: Option<Arc<dyn FileSource>>,
+    /// What files are opened with.
+    reader: Arc<dyn ParquetFileReaderFactory>,
     context: Arc<ReadContext>,
     summary: Arc<ScanSummary>,
     mapping: Mapping,
@@ -88,16 +95,19 @@ pub struct MergeSource {
 }
 
 impl MergeSource {
-    /// Wraps `inner`. `context` is what selections are computed with; its columns do not matter.
+    /// Wraps `inner`, which opens files with `reader`. `context` is what selections are computed with; its columns do not
+    /// matter.
     pub fn new(
         inner: Arc<dyn FileSource>,
+        reader: Arc<dyn ParquetFileReaderFactory>,
         context: Arc<ReadContext>,
         summary: Arc<ScanSummary>,
         mapping: Mapping,
         plain: bool,
     ) -> Self {
         let metrics = ReadMetrics::new(inner.metrics(), 0, Arc::clone(&context.counters));
-        Self { inner, context, summary, mapping, plain, metrics: Arc::new(Mutex::new(metrics)) }
+        let bare = inner.filter().is_none().then(|| Arc::clone(&inner));
+        Self { inner, bare, reader, context, summary, mapping, plain, metrics: Arc::new(Mutex::new(metrics)) }
     }
 
     /// The source that reads.
@@ -123,6 +133,11 @@ impl MergeSource {
     fn around(&self, inner: Arc<dyn FileSource>) -> Arc<dyn FileSource> {
         Arc::new(Self { inner, ..self.clone() })
     }
+
+    /// Both sources changed in one way.
+    fn around_both(&self, inner: Arc<dyn FileSource>, bare: Option<Arc<dyn FileSource>>) -> Arc<dyn FileSource> {
+        Arc::new(Self { inner, bare, ..self.clone() })
+    }
 }
 
 impl FileSource for MergeSource {
@@ -141,8 +156,20 @@ impl FileSource for MergeSource {
         config: &FileScanConfig,
         partition: usize,
     ) -> DfResult<Box<dyn Morselizer>> {
+        let compaction = match &self.bare {
+            Some(bare) if !self.plain => {
+                Compaction::of(&self.inner, bare, &self.mapping, Arc::clone(&store), config, partition)?
+            }
+            _ => None,
+        };
         Ok(Box::new(MaskedFiles {
             inner: Arc::from(self.inner.create_morselizer(store, config, partition)?),
+            compaction: compaction.map(Arc::new),
+            footers: Arc::new(Footers {
+                reader: Arc::clone(&self.reader),
+                metrics: self.inner.metrics().clone(),
+                partition,
+            }),
             context: Arc::clone(&self.context),
             counted: Arc::new(Counted(Arc::clone(&self.metrics))),
         }))
@@ -153,7 +180,8 @@ impl FileSource for MergeSource {
     }
 
     fn with_batch_size(&self, batch_size: usize) -> Arc<dyn FileSource> {
-        self.around(self.inner.with_batch_size(batch_size))
+        let bare = self.bare.as_ref().map(|bare| bare.with_batch_size(batch_size));
+        self.around_both(self.inner.with_batch_size(batch_size), bare)
     }
 
     fn filter(&self) -> Option<Arc<dyn PhysicalExpr>> {
@@ -229,7 +257,12 @@ impl FileSource for MergeSource {
     }
 
     fn try_pushdown_projection(&self, projection: &ProjectionExprs) -> DfResult<Option<Arc<dyn FileSource>>> {
-        Ok(self.inner.try_pushdown_projection(projection)?.map(|inner| self.around(inner)))
+        let Some(inner) = self.inner.try_pushdown_projection(projection)? else { return Ok(None) };
+        let bare = match &self.bare {
+            Some(bare) => bare.try_pushdown_projection(projection)?,
+            None => None,
+        };
+        Ok(Some(self.around_both(inner, bare)))
     }
 
     fn apply_expressions(
@@ -251,8 +284,26 @@ pub(in crate::query) fn touches_floats(expr: &Arc<dyn PhysicalExpr>, schema: &Sc
 #[derive(Clone)]
 struct MaskedFiles {
     inner: Arc<dyn Morselizer>,
+    compaction: Option<Arc<Compaction>>,
+    footers: Arc<Footers>,
     context: Arc<ReadContext>,
     counted: Arc<Counted>,
+}
+
+/// Footers of the files of a partition.
+#[derive(Debug)]
+struct Footers {
+    reader: Arc<dyn ParquetFileReaderFactory>,
+    metrics: ExecutionPlanMetricsSet,
+    partition: usize,
+}
+
+impl Footers {
+    /// From the cache, or read for it, as the source does when it opens the file.
+    async fn of(&self, file: &PartitionedFile) -> DfResult<Arc<ParquetMetaData>> {
+        let mut reader = self.reader.create_reader(self.partition, file.clone(), None, &self.metrics)?;
+        Ok(reader.get_metadata(None).await?)
+    }
 }
 
 /// Tells the metrics what was counted when the last file of a partition is read, or let go.
@@ -292,10 +343,17 @@ impl Morselizer for MaskedFiles {
 }
 
 impl MaskedFiles {
-    fn ready(&self, file: PartitionedFile, live: Option<BooleanBuffer>) -> DfResult<Box<dyn MorselPlanner>> {
+    async fn ready(&self, mut file: PartitionedFile, live: Option<BooleanBuffer>) -> DfResult<Box<dyn MorselPlanner>> {
         let Some(live) = live else { return self.inner.plan_file(file) };
         if live.count_set_bits() == 0 {
             return Ok(Box::new(Nothing));
+        }
+        if let Some(compaction) = &self.compaction {
+            let footer = self.footers.of(&file).await?;
+            file = match compaction.plan(file, &live, &footer)? {
+                Ok(planned) => return Ok(planned),
+                Err(file) => file,
+            };
         }
         let selection = ParquetRowSelection::new(RowSelection::from_boolean_buffer(live));
         self.inner.plan_file(file.with_extension(selection))
@@ -419,7 +477,7 @@ impl MorselPlanner for Waiting {
             let live = live_mask(&files.context, &reference.section, reference.run, reference.file)
                 .await
                 .map_err(DataFusionError::from)?;
-            files.ready(*file, live)
+            files.ready(*file, live).await
         })))
     }
 }

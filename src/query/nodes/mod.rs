@@ -1,5 +1,6 @@
 //! The plan nodes of a table, one a file.
 
+mod compact;
 pub mod deferred_exec;
 pub mod merge_source;
 pub mod metadata_exec;

@@ -26,6 +26,7 @@ use super::read_metrics::ReadMetrics;
 use super::summary::ScanSummary;
 use crate::error::{Error, Result};
 use crate::query::budget::PoolBudget;
+use crate::query::settings::LakepinOptions;
 use crate::query::statistics::{UnitFacts, statistics_of};
 use crate::query::view::kinds_as_text;
 use crate::read::{
@@ -178,6 +179,7 @@ impl ReadExec {
             parallelism: config.target_partitions().max(1) * 2,
             zone: self.summary.zone,
             budget: Arc::new(PoolBudget::new(task.memory_pool(), format!("ReadExec[{partition}]"))),
+            keep_selections: LakepinOptions::of(config.options()).selection_cache,
         };
         ReadContext::try_new(
             Arc::clone(&self.summary.pin),

@@ -8,10 +8,11 @@ use datafusion::physical_plan::metrics::{Count, ExecutionPlanMetricsSet, MetricB
 use crate::read::ReadCounters;
 
 /// Names of the counts, in the order of [`now`].
-const COUNTS: [&str; 11] = [
+const COUNTS: [&str; 12] = [
     "files_read",
     "key_files_read",
     "sections_selected",
+    "sections_recalled",
     "key_rows",
     "rows_superseded",
     "keys_deleted",
@@ -28,6 +29,7 @@ fn now(counters: &ReadCounters) -> [u64; COUNTS.len()] {
         counters.files(),
         counters.key_files(),
         counters.selections(),
+        counters.recalled(),
         counters.rows(),
         counters.superseded(),
         counters.tombstones(),

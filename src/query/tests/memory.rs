@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use super::cases::versions;
 use super::{PLAIN, Way, keyed, latest, register, row, rows, texts};
 use crate::error::Result;
-use crate::query::{LakeTable, LakeView, LakepinOptions, QueryEnv};
+use crate::query::{LakeTable, LakeView, QueryEnv};
 use crate::spec::CommitKind;
 use crate::testing::builder::{FileSpec, TableBuilder, TableSpec};
 
@@ -31,9 +31,7 @@ fn limited(lake: &LakeTable, way: Way, bytes: usize) -> (SessionContext, Arc<dyn
 fn pooled(lake: &LakeTable, way: Way, pool: &Arc<dyn MemoryPool>) -> SessionContext {
     let runtime = RuntimeEnvBuilder::new().with_memory_pool(Arc::clone(pool)).build_arc().expect("a runtime");
     let mut config = SessionConfig::new().with_target_partitions(way.partitions).with_batch_size(way.batch_size);
-    let options =
-        LakepinOptions { merge_source: way.merge_source, part_rows: way.part_rows, ..LakepinOptions::default() };
-    config.options_mut().extensions.insert(options);
+    config.options_mut().extensions.insert(way.options());
     let context = SessionContext::new_with_config_rt(config, runtime);
     context.register_table("t", Arc::new(lake.clone())).expect("registers");
     context

@@ -3,6 +3,7 @@
 mod cases;
 #[cfg(feature = "codec")]
 mod codec;
+mod compact;
 mod golden;
 mod memory;
 mod merging;
@@ -34,25 +35,38 @@ struct Way {
     pushdown_filters: bool,
     /// Fewest rows of a part of a section; 0: sections stay whole.
     part_rows: u64,
+    /// Whether live rows are taken from those that an earlier query found.
+    recalls: bool,
 }
 
-const PLAIN: Way = Way { merge_source: false, partitions: 1, batch_size: 8192, pushdown_filters: false, part_rows: 0 };
+const PLAIN: Way =
+    Way { merge_source: false, partitions: 1, batch_size: 8192, pushdown_filters: false, part_rows: 0, recalls: false };
 
-const WAYS: [Way; 4] = [
+const WAYS: [Way; 5] = [
     Way { merge_source: false, partitions: 3, batch_size: 7, part_rows: 1, ..PLAIN },
     Way { merge_source: true, ..PLAIN },
-    Way { merge_source: true, partitions: 4, batch_size: 5, pushdown_filters: true, part_rows: 5 },
+    Way { merge_source: true, partitions: 4, batch_size: 5, pushdown_filters: true, part_rows: 5, recalls: false },
     Way { merge_source: true, partitions: 2, batch_size: 100, ..PLAIN },
+    Way { merge_source: true, partitions: 3, batch_size: 13, recalls: true, ..PLAIN },
 ];
 
 const WITH_SOURCE: Way = Way { merge_source: true, partitions: 2, ..PLAIN };
 
+impl Way {
+    fn options(self) -> LakepinOptions {
+        LakepinOptions {
+            merge_source: self.merge_source,
+            part_rows: self.part_rows,
+            selection_cache: self.recalls,
+            ..LakepinOptions::default()
+        }
+    }
+}
+
 fn session(way: Way) -> SessionContext {
     let mut config = SessionConfig::new().with_target_partitions(way.partitions).with_batch_size(way.batch_size);
     config.options_mut().execution.parquet.pushdown_filters = way.pushdown_filters;
-    let options =
-        LakepinOptions { merge_source: way.merge_source, part_rows: way.part_rows, ..LakepinOptions::default() };
-    config.options_mut().extensions.insert(options);
+    config.options_mut().extensions.insert(way.options());
     SessionContext::new_with_config(config)
 }
 

@@ -124,7 +124,8 @@ impl Reading {
         let mut read: Vec<ReadColumn> = columns.iter().map(|index| ReadColumn::Field(*index)).collect();
         read.extend([ReadColumn::SequenceNumber, ReadColumn::ValueKind]);
         let budget = Arc::clone(&options.budget);
-        let reading = ReadOptions { batch_size: 8192, parallelism: 1, zone: options.zone, budget };
+        let reading =
+            ReadOptions { batch_size: 8192, parallelism: 1, zone: options.zone, budget, keep_selections: false };
         let context = ReadContext::try_new(Arc::clone(pin), kind, true, read, reading, Arc::clone(&env.read))?;
         Ok(Self { context, keys, bucket, ordered })
     }

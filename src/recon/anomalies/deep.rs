@@ -123,7 +123,8 @@ pub(in crate::recon) fn hashes(bytes: &[u8]) -> [u64; 2] {
 impl Rows<'_> {
     fn context(&self, pin: &Arc<Pin>, columns: Vec<ReadColumn>) -> Result<Arc<ReadContext>> {
         let budget = Arc::clone(self.budget);
-        let options = ReadOptions { batch_size: 8192, parallelism: 4, zone: self.zone.zone(), budget };
+        let options =
+            ReadOptions { batch_size: 8192, parallelism: 4, zone: self.zone.zone(), budget, keep_selections: false };
         let caches = Arc::clone(&self.history.env().read);
         ReadContext::try_new(Arc::clone(pin), ScanKind::Full, false, columns, options, caches)
     }

@@ -86,7 +86,13 @@ async fn written(
     let others = (0..pin.schema.fields.len()).filter(|index| !keys.contains(index));
     columns.extend(others.map(ReadColumn::Field));
     columns.push(ReadColumn::ValueKind);
-    let options = ReadOptions { batch_size: 8192, parallelism: 4, zone: zone.zone(), budget: Arc::clone(budget) };
+    let options = ReadOptions {
+        batch_size: 8192,
+        parallelism: 4,
+        zone: zone.zone(),
+        budget: Arc::clone(budget),
+        keep_selections: false,
+    };
     let context =
         ReadContext::try_new(Arc::clone(&pin), kind, true, columns, options, Arc::clone(&history.env().read))?;
     let mut rows: HashMap<[u64; 2], [u64; 2]> = HashMap::new();

@@ -52,7 +52,8 @@ impl RowReader {
         let pin = &history.pin;
         let mut columns: Vec<ReadColumn> = (0..pin.schema.fields.len()).map(ReadColumn::Field).collect();
         columns.extend([ReadColumn::SequenceNumber, ReadColumn::ValueKind]);
-        let options = ReadOptions { batch_size: 8192, parallelism: 4, zone, budget: Arc::clone(budget) };
+        let options =
+            ReadOptions { batch_size: 8192, parallelism: 4, zone, budget: Arc::clone(budget), keep_selections: false };
         let caches = Arc::clone(&history.env().read);
         let context = ReadContext::try_new(Arc::clone(pin), ScanKind::Full, true, columns, options, caches)?;
         Ok(Self {

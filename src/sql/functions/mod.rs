@@ -3,6 +3,7 @@
 
 mod anomalies;
 mod attribution;
+mod cache;
 mod changes;
 mod commit_rate;
 mod compare;
@@ -53,6 +54,8 @@ pub(crate) enum Function {
     Changes,
     /// `paimon_delta`: rows that APPEND snapshots added, unmerged.
     Delta,
+    /// `paimon_cache`: what is kept between statements.
+    Cache,
     /// `paimon_compare`: two sides by key.
     Compare,
     /// `paimon_diff`: the net effect on final rows.
@@ -66,6 +69,7 @@ pub(crate) enum Function {
 }
 
 const ALL: &[Function] = &[
+    Function::Cache,
     Function::Changes,
     Function::Compare,
     Function::Delta,
@@ -84,6 +88,7 @@ impl Function {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Changes => "paimon_changes",
+            Self::Cache => cache::NAME,
             Self::Compare => "paimon_compare",
             Self::Delta => "paimon_delta",
             Self::Diff => "paimon_diff",
@@ -96,6 +101,7 @@ impl Function {
     /// Parameters by position.
     fn parameters(self) -> &'static [&'static str] {
         match self {
+            Self::Cache => &[],
             Self::Changes | Self::Delta => &["table", "from", "to", "at"],
             Self::Compare => &[
                 "left",
@@ -257,7 +263,7 @@ impl Call {
             }
             call.arguments.push((name, argument));
         }
-        if function != Function::Compare && call.text("table").is_none() {
+        if !matches!(function, Function::Cache | Function::Compare) && call.text("table").is_none() {
             return Err(call.wrong("the table is missing"));
         }
         Ok(Some(call))
@@ -268,6 +274,7 @@ impl Call {
             Function::RowAccounting => {
                 "paimon_row_accounting('db.t', level => 'partition', mode => 'exact', at => 3); modes: exact, metadata, audit"
             }
+            Function::Cache => "paimon_cache()",
             Function::Compare => {
                 "paimon_compare(left => 'db.t@v3', right => 'SELECT …', key => 'dt, id', columns => 'a, b MAP (''x'' => ''1'')', \
                  where => '…', horizon => 'c <= 5', tolerance => 'a 0.01', nocase => 'id', allow_empty => true); right is also a table, a file or the address of \
@@ -355,12 +362,10 @@ fn argument(name: &'static str, expr: &Expr, state: &SessionState, zone: &Sessio
             let texts = texts.ok_or_else(no)?.into_iter().map(|one| one.trim().to_string());
             Ok(Argument::Texts(texts.filter(|one| !one.is_empty()).collect()))
         }
-        "attribute" | "deep" | "include_uncommitted" | "include_changelog" | "allow_empty" => {
-            match evaluate(state, expr)? {
-                ScalarValue::Boolean(Some(value)) => Ok(Argument::Bool(value)),
-                _ => Err(no()),
-            }
-        }
+        "attribute" | "deep" | "include_uncommitted" | "include_changelog" => match evaluate(state, expr)? {
+            ScalarValue::Boolean(Some(value)) => Ok(Argument::Bool(value)),
+            _ => Err(no()),
+        },
         "identifier" | "snapshot" | "since" => match (integer(expr), text(expr).and_then(CommitIdentifier::parse)) {
             (Some(number), _) => Ok(Argument::Number(number)),
             (None, Some(identifier)) => Ok(Argument::Number(identifier.0)),
@@ -408,6 +413,7 @@ fn part(name: &'static str, expr: &Expr, state: &SessionState) -> Result<Argumen
     }
     match evaluate(state, expr)? {
         ScalarValue::Utf8(Some(text)) => Ok(Argument::Text(text)),
+        ScalarValue::Boolean(Some(value)) if name == "allow_empty" => Ok(Argument::Bool(value)),
         number if number.data_type().is_numeric() && !number.is_null() => Ok(Argument::Text(number.to_string())),
         _ => Err(Error::invalid(format!("{expr} is no value of parameter {name}")).with_code("BadArgument")),
     }
@@ -424,13 +430,15 @@ pub(crate) async fn provider(
     database: &str,
     call: &Call,
 ) -> Result<Arc<dyn TableProvider>> {
-    if call.function == Function::Compare {
-        return compare::provider(statement, call).await;
+    match call.function {
+        Function::Cache => return Ok(cache::provider(statement)),
+        Function::Compare => return compare::provider(statement, call).await,
+        _ => {}
     }
     let name = call.text("table").unwrap_or_default();
     let (table, said) = table_of(statement, database, name).await?;
     match call.function {
-        Function::Compare => Err(call.wrong("it has no table")),
+        Function::Cache | Function::Compare => Err(call.wrong("it has no table")),
         Function::Changes | Function::Delta => {
             let from = call.version("from").ok_or_else(|| call.wrong("the start is missing"))?;
             if said != Selection::none() {

@@ -137,6 +137,7 @@ async fn a_plan_that_ran_tells_what_it_selected_and_asked_the_store_for() {
     let (dir, _table) = three_snapshots();
     let warehouse = Warehouse::open(dir.path().to_str().unwrap(), &BTreeMap::new()).await.unwrap();
     let session = Session::new(&warehouse, SessionConfig::default()).await.unwrap();
+    rows(&session, "SET lakepin.selection_cache = false").await;
     for (merge_source, node) in [(true, "DataSourceExec"), (false, "ReadExec")] {
         rows(&session, &format!("SET lakepin.merge_source = {merge_source}")).await;
         let before = warehouse.requests();

@@ -54,6 +54,8 @@ async fn what_leaves_its_type_is_an_error_wherever_it_stands() {
         format!("CREATE TEMPORARY TABLE made AS SELECT id * {MOST} AS x FROM t"),
         format!("SELECT * FROM t VERSION AS OF 2 WHERE id * {MOST} > 0"),
         format!("SELECT * FROM t FOR SYSTEM_TIME AS OF to_timestamp_millis({MOST} + 1)"),
+        format!("SELECT avg(CAST('1{:0>24}' AS DECIMAL(38, 10))) FROM t", 0),
+        format!("SELECT avg(CAST('1{:0>24}' AS DECIMAL(38, 10))) FROM t GROUP BY id", 0),
     ];
     for sql in by_column.chain(signed).chain(others) {
         assert_eq!(code(&session, &sql).await, "NumberOutOfRange", "{sql}");

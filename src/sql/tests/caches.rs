@@ -70,3 +70,62 @@ async fn requests_of_external_paths_are_counted() {
     let own = warehouse.catalog().storage().counts() - before.1;
     assert!(all.bytes_read > own.bytes_read && all.range_gets > own.range_gets, "{all} of which its own store {own}");
 }
+
+#[tokio::test]
+async fn live_rows_are_remembered_between_statements() {
+    let (dir, mut table) = three_snapshots();
+    let warehouse = Warehouse::open(dir.path().to_str().unwrap(), &BTreeMap::new()).await.unwrap();
+    let session = Session::new(&warehouse, SessionConfig::default()).await.unwrap();
+    let kept = "SELECT entries, hits > 0, misses, evictions FROM paimon_cache() WHERE cache = 'selections'";
+    assert_eq!(rows(&session, kept).await, ["0,false,0,0"]);
+    let count = |plan: &[String], name: &str| -> u64 {
+        let plan = plan.join("\n");
+        let (_, value) = plan.split_once(&format!(" {name}=")).unwrap_or_else(|| panic!("no {name}: {plan}"));
+        value.chars().take_while(char::is_ascii_digit).collect::<String>().parse().unwrap()
+    };
+    let names = ["sections_selected", "sections_recalled", "key_files_read", "rows_superseded", "keys_deleted"];
+    let mut counted = Vec::new();
+    for _ in 0..2 {
+        assert_eq!(rows(&session, "SELECT id, v FROM t ORDER BY id").await, ["2,21", "3,30"]);
+        let plan = rows(&session, "EXPLAIN ANALYZE SELECT sum(v) FROM t").await;
+        counted.push(names.map(|name| count(&plan, name)));
+    }
+    assert_eq!(counted, [[0, 1, 0, 2, 1]; 2]);
+    assert_eq!(rows(&session, kept).await, ["1,true,1,0"]);
+    // an older snapshot has other files, and shows what it did
+    assert_eq!(rows(&session, "SELECT id, v FROM t VERSION AS OF 2 ORDER BY id").await, ["1,10", "2,21", "3,30"]);
+    assert_eq!(rows(&session, kept).await, ["2,true,2,0"]);
+    // what is remembered answers a count without a file
+    assert_eq!(rows(&session, "SELECT count(*) FROM t").await, ["2"]);
+    let bucket = table.root().join("bucket-0");
+    let aside = dir.path().join("aside");
+    std::fs::rename(&bucket, &aside).unwrap();
+    assert_eq!(rows(&session, "SELECT count(*) FROM t").await, ["2"]);
+    rows(&session, "SET lakepin.selection_cache = false").await;
+    assert_eq!(code(&session, "SELECT count(*) FROM t").await, "FileLost");
+    std::fs::rename(&aside, &bucket).unwrap();
+    assert_eq!(rows(&session, "SELECT count(*) FROM t").await, ["2"]);
+    assert_eq!(rows(&session, kept).await, ["2,true,2,0"]);
+    rows(&session, "SET lakepin.selection_cache = true").await;
+    // a new commit is a new fact
+    table.append(&[json!({"id": 3, "v": 31}), json!({"id": 4, "v": 40})]).unwrap();
+    assert_eq!(rows(&session, "SELECT id, v FROM t ORDER BY id").await, ["2,21", "3,31", "4,40"]);
+    assert_eq!(rows(&session, "SELECT count(*), sum(v) FROM t VERSION AS OF 3").await, ["2,51"]);
+    // a filter on the key reads fewer files, and remembers those by themselves
+    for _ in 0..2 {
+        assert_eq!(rows(&session, "SELECT v FROM t WHERE id = 4").await, ["40"]);
+    }
+    assert_eq!(rows(&session, "SELECT id, v FROM t ORDER BY id").await, ["2,21", "3,31", "4,40"]);
+    // no room: nothing is kept, and nothing is wrong
+    let none = QueryLimits { selection_bytes: 0, ..QueryLimits::default() };
+    let warehouse = Warehouse::open(dir.path().to_str().unwrap(), &BTreeMap::new()).await.unwrap().with_limits(&none);
+    let session = Session::new(&warehouse, SessionConfig::default()).await.unwrap();
+    for _ in 0..2 {
+        assert_eq!(rows(&session, "SELECT id, v FROM t ORDER BY id").await, ["2,21", "3,31", "4,40"]);
+    }
+    assert_eq!(
+        rows(&session, "SELECT entries, bytes, limit_bytes FROM paimon_cache() WHERE cache = 'selections'").await,
+        ["0,0,0"]
+    );
+    assert_eq!(code(&session, "SELECT * FROM paimon_cache('t')").await, "BadArgument");
+}

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use super::data;
+use super::data::Encodings;
 use super::publish::{live_entries, read_snapshot};
 use super::{FIRST_COMMIT_MILLIS, TableBuilder, io};
 use crate::error::{Error, Result};
@@ -35,6 +36,7 @@ pub struct FileSpec {
     source: FileSource,
     keep_order: bool,
     row_group_rows: usize,
+    encodings: Encodings,
     index: Option<Bytes>,
 }
 
@@ -50,6 +52,7 @@ impl FileSpec {
             source: FileSource::Append,
             keep_order: false,
             row_group_rows: 1 << 20,
+            encodings: Encodings::default(),
             index: None,
         }
     }
@@ -92,6 +95,14 @@ impl FileSpec {
     #[must_use]
     pub fn embedded_index(mut self, bytes: Vec<u8>) -> Self {
         self.index = Some(bytes.into());
+        self
+    }
+
+    /// Integer keys and sequence numbers as differences, text keys without a dictionary, as a writer would that thinks of
+    /// readers.
+    #[must_use]
+    pub fn deltas(mut self) -> Self {
+        self.encodings = Encodings::Delta;
         self
     }
 
@@ -326,7 +337,7 @@ impl<'a> Commit<'a> {
             if !key.is_empty() && !spec.keep_order {
                 mine = data::sorted(&mine, &key)?;
             }
-            let written = data::write(&dir.join(&file_name), &mine, schema, spec.row_group_rows)?;
+            let written = data::write(&dir.join(&file_name), &mine, schema, spec.row_group_rows, spec.encodings)?;
             let bound = |row: usize| -> Result<BinaryRow> {
                 if key.is_empty() {
                     return Ok(BinaryRow::empty());

@@ -9,8 +9,9 @@ use arrow::array::{Array, ArrayRef, AsArray, Int8Array, Int64Array, RecordBatch}
 use arrow::compute::{concat_batches, take_record_batch};
 use arrow::datatypes::{DataType as ArrowType, Field, Int8Type, Int64Type, Schema, UInt64Type};
 use parquet::arrow::arrow_writer::{ArrowWriter, ArrowWriterOptions};
-use parquet::basic::{Compression, ZstdLevel};
+use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::file::properties::WriterProperties;
+use parquet::schema::types::ColumnPath;
 use serde_json::Value;
 
 use super::io;
@@ -114,8 +115,24 @@ pub struct Written {
     pub deletes: i64,
 }
 
+/// How columns are encoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Encodings {
+    /// As Java writes them: a dictionary that falls back to plain values.
+    #[default]
+    Dictionary,
+    /// Integer keys and sequence numbers as differences, text keys without a dictionary.
+    Delta,
+}
+
 /// Writes a data file: `_KEY_*`, sequence and kind lead the columns of a primary-key table.
-pub fn write(path: &Path, batch: &RecordBatch, schema: &TableSchema, row_group_rows: usize) -> Result<Written> {
+pub fn write(
+    path: &Path,
+    batch: &RecordBatch,
+    schema: &TableSchema,
+    row_group_rows: usize,
+    encodings: Encodings,
+) -> Result<Written> {
     let fields: Vec<(usize, &DataField)> = schema.fields.iter().enumerate().collect();
     let mut columns: Vec<(String, ArrayRef, bool)> = Vec::new();
     let key = key_fields(schema)?;
@@ -136,11 +153,22 @@ pub fn write(path: &Path, batch: &RecordBatch, schema: &TableSchema, row_group_r
         .collect();
     let file_schema = Arc::new(Schema::new(arrow_fields));
     let file_batch = RecordBatch::try_new(Arc::clone(&file_schema), columns.into_iter().map(|c| c.1).collect())?;
-    let properties = WriterProperties::builder()
+    let mut properties = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
         .set_coerce_types(true)
-        .set_max_row_group_row_count(Some(row_group_rows))
-        .build();
+        .set_max_row_group_row_count(Some(row_group_rows));
+    if encodings == Encodings::Delta {
+        let names = key.iter().flat_map(|(_, field)| [format!("_KEY_{}", field.name), field.name.clone()]);
+        for name in names.chain([SEQUENCE.to_string()]) {
+            let Ok(field) = file_schema.field_with_name(&name) else { continue };
+            let column = ColumnPath::from(name);
+            properties = properties.set_column_dictionary_enabled(column.clone(), false);
+            if field.data_type().is_integer() {
+                properties = properties.set_column_encoding(column, Encoding::DELTA_BINARY_PACKED);
+            }
+        }
+    }
+    let properties = properties.build();
     let options = ArrowWriterOptions::new().with_properties(properties).with_skip_arrow_metadata(true);
     let bad = |e: parquet::errors::ParquetError| {
         Error::internal("the table builder cannot write Parquet").with_context("file", path.display()).with_source(e)
