@@ -33,6 +33,7 @@ mod open;
 mod orc;
 mod parquet;
 mod physical;
+mod span;
 mod task;
 
 pub(crate) use access::{Access, DATA_FILE_MISSING};
@@ -43,6 +44,8 @@ pub use open::open;
 pub use parquet::check_row_groups;
 pub(crate) use parquet::footer;
 pub(crate) use physical::{to_declared, within_precision};
+pub use span::SortedRange;
+pub(crate) use span::span_of_sorted;
 #[cfg(test)]
 pub(crate) use task::output_schema;
 pub use task::{FileEnv, FileOptions, FileTask, OutputColumn, SEQUENCE_NUMBER};

@@ -275,7 +275,7 @@ fn agree(nanos: &ArrayRef, seconds: &ArrayRef) -> Result<()> {
 }
 
 /// The file as Parquet's readers want it.
-struct Source(Access);
+pub(super) struct Source(pub(super) Access);
 
 fn external(error: Error) -> ParquetError {
     ParquetError::External(Box::new(error))
@@ -309,7 +309,7 @@ impl AsyncFileReader for Source {
 }
 
 /// A Parquet error in our words: our own when it is one underneath, else damage.
-fn failure(access: &Access, error: ParquetError) -> Error {
+pub(super) fn failure(access: &Access, error: ParquetError) -> Error {
     match error {
         ParquetError::External(source) => match source.downcast::<Error>() {
             Ok(own) => *own,

@@ -56,7 +56,8 @@ fn part_of(item: &Item, kind: ScanKind) -> Part {
     let whole = files.iter().all(|file| file.index_rows.is_none()) && !kind.is_unmerged();
     let exact = match (handle.section.class, item) {
         (SectionClass::Raw, _) => files.iter().try_fold(0u64, |sum, file| sum.checked_add(file.rows_after_vector()?)),
-        (SectionClass::Select, Item::File { run, file, .. }) => handle
+        // of keys that are not wanted a selection knows nothing
+        (SectionClass::Select, Item::File { run, file, .. }) if handle.wanted.is_none() => handle
             .selected()
             .and_then(|selection| selection.files.get(*run)?.get(*file))
             .map(|live| live.count_set_bits() as u64),

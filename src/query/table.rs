@@ -253,8 +253,10 @@ impl LakeTable {
         let sections = plan.sections().map(|(unit, section)| (unit.branch.as_deref(), section));
         check_rules(&self.pin, &columns, self.view.shows_kinds(), sections)?;
         let schema = Arc::new(self.schema.project(projection)?);
-        let handles: Vec<Arc<SectionHandle>> =
-            plan.sections().map(|(unit, section)| SectionHandle::new(unit, section.clone())).collect();
+        let handles: Vec<Arc<SectionHandle>> = plan
+            .sections()
+            .map(|(unit, section)| SectionHandle::within(unit, section.clone(), plan.key_interval.clone()))
+            .collect();
         let config = session.config();
         let settings = LakepinOptions::of(config.options());
         let mut parquet = session.table_options().parquet.clone();

@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::file::FileEnv;
 use crate::memory::MemoryBudget;
 use crate::merge::{MergeRules, SectionSelection};
-use crate::scan::{PlannedFile, ScanKind, Section, Unit};
+use crate::scan::{KeyInterval, PlannedFile, ScanKind, Section, Unit};
 use crate::snapshot::Pin;
 use crate::spec::arrow_types::arrow_field;
 use crate::spec::zone::Zone;
@@ -189,6 +189,8 @@ pub struct SectionHandle {
     pub branch: Option<String>,
     /// The section.
     pub section: Section,
+    /// Keys that are wanted: rows of others may be taken for dead.
+    pub wanted: Option<KeyInterval>,
     pub(super) selection: OnceFlight<SectionSelection>,
     /// Whether its selection is one that was kept, which no read has told of yet.
     pub(super) recalled: AtomicBool,
@@ -198,11 +200,17 @@ pub struct SectionHandle {
 impl SectionHandle {
     /// A section of `unit`.
     pub fn new(unit: &Unit, section: Section) -> Arc<Self> {
+        Self::within(unit, section, None)
+    }
+
+    /// A section of `unit` for a reader that wants no other keys than those.
+    pub fn within(unit: &Unit, section: Section, wanted: Option<KeyInterval>) -> Arc<Self> {
         Arc::new(Self {
             partition: Arc::clone(&unit.partition),
             bucket: unit.bucket,
             branch: unit.branch.clone(),
             section,
+            wanted,
             selection: OnceFlight::default(),
             recalled: AtomicBool::new(false),
             samples: OnceFlight::default(),

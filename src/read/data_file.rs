@@ -385,14 +385,15 @@ fn partition_constants(context: &ReadContext, file: &PlannedFile) -> Result<BTre
 }
 
 /// All rows of `outputs` of `file`, in one batch, without any mask: for keys. A large file is decoded on several cores.
-pub async fn read_whole(
+pub async fn read_span(
     context: &Arc<ReadContext>,
     file: &Arc<PlannedFile>,
     outputs: Vec<Output>,
+    wanted: Range<usize>,
     held: &mut Held,
 ) -> Result<Option<RecordBatch>> {
     let rows = mask_rows(context, file).await?;
-    let stretches = by_stretches(context, file, rows, |context, file, span| {
+    let stretches = by_stretches(context, file, wanted, |context, file, span| {
         let outputs = outputs.clone();
         async move { read_stretch(&context, &file, outputs, rows, span).await }
     })

@@ -16,6 +16,7 @@
 //! | `deletion` | the deletion vector of a file; how many rows of a file are believed without asking it |
 //! | `flight`, `prefetch` | one computation for many; decoding ahead |
 //! | `stretch` | large files in stretches of rows, decoded on several cores |
+//! | `wanted` | the rows of a file that hold the keys a query wants |
 //! | `versions` | the rows of a key in one file, as they lie there |
 //! | `held`, `pace` | memory and tasks that go with their owner; what a merge tries when memory is short |
 //!
@@ -36,6 +37,7 @@ mod selection;
 mod streamed;
 mod stretch;
 mod versions;
+mod wanted;
 
 pub use context::{
     FOOTER_CACHE_BYTES, INDEX_FILE_CACHE_BYTES, ReadCaches, ReadColumn, ReadContext, ReadCounters, ReadOptions,

@@ -124,7 +124,7 @@ async fn sample(
     let rows = mask_rows(context, file).await?;
     let step = (rows / SAMPLES).clamp(*STEP.start(), *STEP.end());
     context.counters.add_key_files(1);
-    let samples = by_stretches(context, file, rows, |context, file, span| {
+    let samples = by_stretches(context, file, 0..rows, |context, file, span| {
         let rules = Arc::clone(rules);
         async move { sample_stretch(&context, &file, &rules, step, rows, span).await }
     })

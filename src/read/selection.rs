@@ -1,5 +1,6 @@
 //! The live rows of a section: known from before, or keys of all its files read and one row chosen per key.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -11,11 +12,12 @@ use datafusion::common::ScalarValue;
 use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 
 use super::context::{ReadContext, SectionHandle};
-use super::data_file::{Output, read_whole, snapshot_sequence};
+use super::data_file::{Output, read_span, snapshot_sequence};
 use super::deletion::{live_rows, physical_rows};
 use super::held::{AbortOnDrop, Held};
 use super::kept::{SelectionId, bytes_of};
 use super::streamed::streamed;
+use super::wanted::{wanted_span, widened};
 use crate::error::{Error, ErrorKind, Result};
 use crate::merge::{FileSequence, KeyFile, MergeRules, SectionSelection, cut, join, ranked_by_file, select};
 use crate::scan::{PlannedFile, SectionClass, is_above, partition_text, scalar_to_datum};
@@ -79,6 +81,14 @@ async fn kept(context: &Arc<ReadContext>, handle: &Arc<SectionHandle>) -> Result
         return compute(context, handle).await.map(Arc::new);
     }
     let id = SelectionId::of(context, handle)?;
+    if handle.wanted.is_some() {
+        // what is found of a few keys is no fact about the section
+        if let Some(known) = context.caches.selections.get(&id) {
+            recalled(context, &known);
+            return Ok(known);
+        }
+        return compute(context, handle).await.map(Arc::new);
+    }
     let mut own = false;
     let found = context
         .caches
@@ -138,16 +148,26 @@ async fn in_memory(
     );
     let files: Vec<Arc<PlannedFile>> = handle.section.files().cloned().collect();
     let runs: Vec<usize> = handle.section.runs.iter().map(Vec::len).collect();
-    let keys: Vec<(KeyFile, Held)> = stream::iter(files.into_iter().map(|file| {
-        let (context, rules) = (Arc::clone(context), Arc::clone(rules));
+    let keys: Vec<(KeyFile, Range<usize>, Held)> = stream::iter(files.into_iter().map(|file| {
+        let (context, handle, rules) = (Arc::clone(context), Arc::clone(handle), Arc::clone(rules));
         // a task each: keys are decoded on as many cores as there are
-        let task = tokio::spawn(async move { key_file(&context, &file, &rules, ranked).await });
+        let task = tokio::spawn(async move {
+            let span = wanted_span(&context, &handle, &file).await?;
+            let (keys, held) = key_file(&context, &file, &rules, ranked, span.clone()).await?;
+            Ok((keys, span, held))
+        });
         AbortOnDrop(task)
     }))
     .buffered(context.options.parallelism.max(1))
     .try_collect()
     .await?;
-    let (keys, held): (Vec<KeyFile>, Vec<Held>) = keys.into_iter().unzip();
+    let (mut files, mut spans, mut held) = (Vec::new(), Vec::new(), Vec::new());
+    for (file, span, memory) in keys {
+        files.push(file);
+        spans.push(span);
+        held.push(memory);
+    }
+    let keys = files;
     let rows: usize = keys.iter().map(KeyFile::rows).sum();
     let mut keys = keys.into_iter();
     let runs: Vec<Vec<KeyFile>> = runs.into_iter().map(|files| keys.by_ref().take(files).collect()).collect();
@@ -172,7 +192,8 @@ async fn in_memory(
     .buffered(cores)
     .try_collect()
     .await?;
-    join(selected)
+    let selected = join(selected)?;
+    if handle.wanted.is_none() { Ok(selected) } else { widened(selected, spans, handle) }
 }
 
 /// A refused reservation says which section it was for.
@@ -196,6 +217,7 @@ async fn key_file(
     file: &Arc<PlannedFile>,
     rules: &MergeRules,
     ranked: bool,
+    span: Range<usize>,
 ) -> Result<(KeyFile, Held)> {
     let meta = &file.entry.file;
     let decisive = rules.key_columns().iter().chain(rules.user_sequence_columns());
@@ -220,11 +242,12 @@ async fn key_file(
 
     let mut held = Held::new(&context.options.budget);
     context.counters.add_key_files(1);
-    let live = live_rows(context, file).await?;
+    let live = live_rows(context, file).await?.map(|live| live.slice(span.start, span.len()));
     let rows = physical_rows(file)?;
-    let batch = read_whole(context, file, outputs, &mut held).await?;
+    let batch = read_span(context, file, outputs, span.clone(), &mut held).await?;
     let found = batch.as_ref().map_or(0, |batch| batch.num_rows());
-    if found != rows {
+    if found != span.len() {
+        let found = rows - span.len() + found;
         return Err(Error::corrupt(format!("the file holds {found} rows, its manifest entry says {rows}"))
             .with_context("file", &file.location));
     }

@@ -15,11 +15,11 @@ use crate::scan::PlannedFile;
 /// Fewest rows of a stretch; in tests few, so that their files have several.
 const ROWS: usize = if cfg!(test) { 40 } else { 1 << 18 };
 
-/// What `read` gives for each stretch of the `rows` rows of a file, in their order. Each has a task of its own.
+/// What `read` gives for each stretch of these rows of a file, in their order. Each has a task of its own.
 pub async fn by_stretches<T, F>(
     context: &Arc<ReadContext>,
     file: &Arc<PlannedFile>,
-    rows: usize,
+    rows: Range<usize>,
     read: impl Fn(Arc<ReadContext>, Arc<PlannedFile>, Range<usize>) -> F,
 ) -> Result<Vec<T>>
 where
@@ -33,17 +33,18 @@ where
     futures::future::try_join_all(tasks).await
 }
 
-/// The rows of a file in stretches, at most so many. One, where the format cannot begin to decode in the middle.
-fn stretches(file: &PlannedFile, rows: usize, at_most: usize) -> Vec<Range<usize>> {
+/// Rows of a file in stretches, at most so many. One, where the format cannot begin to decode in the middle.
+fn stretches(file: &PlannedFile, rows: Range<usize>, at_most: usize) -> Vec<Range<usize>> {
     let name = &file.entry.file.file_name;
     let skips = matches!(FileFormat::of_file(name), Ok(FileFormat::Parquet));
-    let count = if skips { (rows / ROWS).clamp(1, at_most.max(1)) } else { 1 };
+    let count = if skips { (rows.len() / ROWS).clamp(1, at_most.max(1)) } else { 1 };
     cut(rows, count)
 }
 
-fn cut(rows: usize, count: usize) -> Vec<Range<usize>> {
-    let step = rows.div_ceil(count.max(1)).max(1);
-    (0..count.max(1)).map(|at| (at * step).min(rows)..((at + 1) * step).min(rows)).collect()
+fn cut(rows: Range<usize>, count: usize) -> Vec<Range<usize>> {
+    let step = rows.len().div_ceil(count.max(1)).max(1);
+    let place = |at: usize| (rows.start + at * step).min(rows.end);
+    (0..count.max(1)).map(|at| place(at)..place(at + 1)).collect()
 }
 
 /// The rows among `span` that are live, as a mask of all `rows` of a file; None: all rows of the file.
@@ -71,10 +72,12 @@ mod tests {
     #[test]
     fn stretches_follow_each_other_and_hold_every_row_once() {
         for (rows, count) in [(0, 1), (1, 1), (10, 3), (1000, 7), (2, 2)] {
-            let stretches = cut(rows, count);
-            assert_eq!(stretches.len(), count);
-            assert!(stretches.windows(2).all(|pair| pair[0].end == pair[1].start), "{stretches:?}");
-            assert_eq!((stretches[0].start, stretches[count - 1].end), (0, rows));
+            for before in [0, 5] {
+                let stretches = cut(before..before + rows, count);
+                assert_eq!(stretches.len(), count);
+                assert!(stretches.windows(2).all(|pair| pair[0].end == pair[1].start), "{stretches:?}");
+                assert_eq!((stretches[0].start, stretches[count - 1].end), (before, before + rows));
+            }
         }
     }
 

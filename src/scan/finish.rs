@@ -92,6 +92,7 @@ impl Planner<'_> {
             units,
             stages: self.stages,
             decisions,
+            key_interval: self.filters.key_interval(&self.schema),
             exact_filters,
             exact_row_count,
             notices: self.notices,

@@ -19,6 +19,7 @@ mod finish;
 mod incremental;
 mod index;
 mod judge;
+mod key_range;
 mod lists;
 mod literal;
 mod live;
@@ -38,6 +39,7 @@ mod vectors;
 
 pub use common::CommonFiles;
 pub use filters::exact_filters;
+pub use key_range::KeyInterval;
 pub use lists::manifests;
 pub use literal::{datum_to_scalar, scalar_to_datum};
 pub use live::is_above;

@@ -8,6 +8,7 @@ use datafusion::logical_expr::Expr;
 use roaring::RoaringBitmap;
 
 use super::common::CommonFiles;
+use super::key_range::KeyInterval;
 use super::manifests::ManifestCache;
 use super::progress::ScanProgress;
 use super::rule::Rule;
@@ -377,6 +378,8 @@ pub struct ScanPlan {
     pub decisions: Vec<FileDecision>,
     /// For each filter of the request: whether every row of the plan is known to satisfy it.
     pub exact_filters: Vec<bool>,
+    /// What the filters say of the first column of the key.
+    pub key_interval: Option<KeyInterval>,
     /// Rows of the result, when metadata proves them.
     pub exact_row_count: Option<u64>,
     /// What the reader of the result should know (rows hidden by design, options ignored).

@@ -51,6 +51,8 @@ pub(super) struct Compaction {
     table: TableSchema,
     /// Columns given out, by their place in the table's schema.
     columns: Vec<usize>,
+    /// What the files are sorted by.
+    sorted_by: Option<String>,
     schema: SchemaRef,
 }
 
@@ -61,6 +63,7 @@ impl Compaction {
         inner: &Arc<dyn FileSource>,
         bare: &Arc<dyn FileSource>,
         mapping: &Mapping,
+        sorted_by: Option<String>,
         store: Arc<dyn ObjectStore>,
         config: &FileScanConfig,
         partition: usize,
@@ -87,7 +90,7 @@ impl Compaction {
             .with_expr_adapter(Some(unchecked))
             .build();
         let bare = Arc::from(bare.create_morselizer(store, &config, partition)?);
-        Ok(Some(Self { bare, condition, mapping: mapping.clone(), table, columns, schema }))
+        Ok(Some(Self { bare, condition, mapping: mapping.clone(), table, columns, sorted_by, schema }))
     }
 
     /// Plans a file through its live rows; gives it back where a row selection is better, or the file is not laid out as
@@ -159,6 +162,11 @@ impl Compaction {
         // one over partition columns, or of a column that the file does not have: the source knows what to do
         let Ok(condition) = adapter.and_then(|adapter| adapter.rewrite(Arc::clone(condition))) else { return true };
         let named = collect_columns(&condition);
+        // pages of a sorted column are pruned as no others are
+        let key = self.sorted_by.as_ref().and_then(|key| self.mapping.columns().get(key)?.as_ref());
+        if key.is_some_and(|key| named.iter().any(|column| column.name() == key)) {
+            return true;
+        }
         let in_bloom = footer.row_groups().iter().flat_map(RowGroupMetaData::columns).any(|chunk| {
             chunk.bloom_filter_offset().is_some()
                 && named.iter().any(|column| column.name() == chunk.column_path().string())

@@ -158,7 +158,10 @@ impl FileSource for MergeSource {
     ) -> DfResult<Box<dyn Morselizer>> {
         let compaction = match &self.bare {
             Some(bare) if !self.plain => {
-                Compaction::of(&self.inner, bare, &self.mapping, Arc::clone(&store), config, partition)?
+                let schema = &self.context.pin.schema;
+                let key = schema.trimmed_primary_key().ok().and_then(|key| schema.fields.get(*key.first()?));
+                let sorted_by = key.map(|field| field.name.clone());
+                Compaction::of(&self.inner, bare, &self.mapping, sorted_by, Arc::clone(&store), config, partition)?
             }
             _ => None,
         };

@@ -99,3 +99,80 @@ async fn expressions_conditions_and_limits_see_live_rows_only() {
     }
     assert!(explain(&register(WITH_SOURCE, &lake), "SELECT amount FROM t").await.contains("DataSourceExec"));
 }
+
+#[tokio::test]
+async fn of_a_few_keys_a_few_pages_are_read() {
+    const KEYS: i32 = 120_000;
+    let dir = tempfile::tempdir().unwrap();
+    let spec = TableSpec::new(&[("id", "INT NOT NULL"), ("v", "INT")]).primary_key(&["id"]).option("bucket", "1");
+    let mut table = TableBuilder::create(dir.path(), "d", "t", &spec).unwrap();
+    let write = |table: &mut TableBuilder, keys: Vec<i32>, v: i32, first: i64, level: i32| {
+        let schema = Schema::new(vec![
+            Field::new("id", DataType::Int32, false),
+            Field::new("v", DataType::Int32, true),
+            Field::new("_SEQUENCE_NUMBER", DataType::Int64, false),
+            Field::new("_VALUE_KIND", DataType::Int8, false),
+        ]);
+        let rows = keys.len();
+        let batch = RecordBatch::try_new(
+            Arc::new(schema),
+            vec![
+                Arc::new(Int32Array::from(keys)),
+                Arc::new(Int32Array::from(vec![v; rows])),
+                Arc::new(Int64Array::from_iter_values((0..rows as i64).map(|at| first + at))),
+                // every 1 000th row of a later file deletes
+                Arc::new(Int8Array::from_iter_values(
+                    (0..rows).map(|at| if level == 0 && at % 1_000 == 7 { 3 } else { 0 }),
+                )),
+            ],
+        );
+        table.commit().file(FileSpec::batches(vec![batch.unwrap()]).level(level)).publish().unwrap();
+    };
+    write(&mut table, (0..KEYS).collect(), 0, 0, 5);
+    write(&mut table, (0..KEYS).step_by(2).collect(), 1, 1_000_000, 0);
+    write(&mut table, (0..KEYS).step_by(5).collect(), 2, 2_000_000, 0);
+    let newest = |id: i32| {
+        let deletes = |step: i32| id / step % 1_000 == 7;
+        match id {
+            _ if id % 5 == 0 => (!deletes(5)).then_some(2),
+            _ if id % 2 == 0 => (!deletes(2)).then_some(1),
+            _ => Some(0),
+        }
+    };
+    let lake = latest(dir.path(), "d", "t").await.unwrap();
+    let ranges = [
+        (70_000, 70_000),
+        (35, 35),
+        (14, 14),
+        (0, 0),
+        (119_990, 119_999),
+        (59_999, 60_040),
+        (-5, 3),
+        (119_998, 200_000),
+    ];
+    for recalls in [false, true, true] {
+        for partitions in [1, 3] {
+            let context = register(Way { partitions, recalls, ..WITH_SOURCE }, &lake);
+            for (from, to) in ranges {
+                let sql = format!("SELECT id, v FROM t WHERE id >= {from} AND id <= {to}");
+                let mut wanted: Vec<String> =
+                    (from.max(0)..=to.min(KEYS - 1)).filter_map(|id| newest(id).map(|v| format!("{id}|{v}"))).collect();
+                wanted.sort();
+                assert_eq!(rows(&context, &sql).await.unwrap(), wanted, "{sql}");
+                let plan = context.sql(&sql).await.unwrap().create_physical_plan().await.unwrap();
+                datafusion::physical_plan::collect(Arc::clone(&plan), context.task_ctx()).await.unwrap();
+                let read = super::memory::counted(&plan, "key_rows");
+                assert!(read <= 3 * 40_000, "{sql}: {read} keys were read");
+            }
+            let some = "SELECT id, v FROM t WHERE id IN (8, 70000, 119999) AND v > 0";
+            assert_eq!(rows(&context, some).await.unwrap(), ["70000|2", "8|1"]);
+            let none = "SELECT id, v FROM t WHERE id > 10 AND id < 5";
+            assert!(rows(&context, none).await.unwrap().is_empty());
+        }
+        // all of it is known, or found, as before
+        let all =
+            rows(&register(Way { recalls, ..WITH_SOURCE }, &lake), "SELECT count(*), sum(v) FROM t").await.unwrap();
+        let left: Vec<i32> = (0..KEYS).filter_map(newest).collect();
+        assert_eq!(all, [format!("{}|{}", left.len(), left.iter().map(|v| i64::from(*v)).sum::<i64>())]);
+    }
+}

@@ -188,7 +188,7 @@ impl MemoryPool for Refusing {
 }
 
 /// What the nodes of a plan counted under a name.
-fn counted(plan: &Arc<dyn ExecutionPlan>, name: &str) -> usize {
+pub(super) fn counted(plan: &Arc<dyn ExecutionPlan>, name: &str) -> usize {
     let own = plan.metrics().and_then(|metrics| metrics.sum_by_name(name)).map_or(0, |value| value.as_usize());
     own + plan.children().into_iter().map(|child| counted(child, name)).sum::<usize>()
 }
