@@ -14,7 +14,7 @@ use futures::TryStreamExt;
 use lakepin::arrow::array::{ArrayRef, Decimal128Array, Int8Array, Int64Array, RecordBatch, StringArray};
 use lakepin::arrow::datatypes::{DataType, Field, Schema};
 use lakepin::sql::{Session, SessionConfig, Warehouse};
-use lakepin::testing::builder::{FileSpec, TableBuilder, TableSpec};
+use lakepin::testing::builder::{FIRST_COMMIT_MILLIS, FileSpec, TableBuilder, TableSpec};
 
 const BUCKETS: i64 = 4;
 const MEMORY: usize = 512 << 20;
@@ -56,7 +56,9 @@ fn history(warehouse: &Path, snapshots: i64) {
     let mut table = TableBuilder::create(warehouse, "d", "h", &spec).expect("a fresh folder");
     for id in 1..=snapshots {
         let rows = [serde_json::json!({"id": 0, "v": id}), serde_json::json!({"id": id, "v": id})];
-        table.commit().file(FileSpec::rows(&rows)).user("cdc").identifier(id).publish().expect("a snapshot");
+        let time = FIRST_COMMIT_MILLIS + id * 60_000;
+        let commit = table.commit().file(FileSpec::rows(&rows)).user("cdc").identifier(id);
+        commit.written_millis(time - 1_000).time_millis(time).publish().expect("a snapshot");
     }
 }
 

@@ -265,6 +265,8 @@ fn rooms_import_only_downward() {
 
 const BELOW_QUERY: &[&str] = &["spec", "storage", "merge", "file", "snapshot", "catalog", "scan", "read"];
 
+const NO_ENGINE: &[&str] = &["spec", "storage", "merge", "file", "snapshot", "catalog"];
+
 type Names = &'static [&'static str];
 
 /// What is never named: a rule, the rooms it is for (none: all but those excepted), those excepted, names and paths.
@@ -291,6 +293,7 @@ const NEVER: &[(&str, Names, Names, Names)] = &[
             "datafusion::prelude",
         ],
     ),
+    ("formats, stores and merges know no query engine", NO_ENGINE, &[], &["datafusion"]),
     (
         "clock and ids only from storage::env",
         &[],

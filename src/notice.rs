@@ -337,6 +337,8 @@ pub enum NoticeKind {
     },
     /// Metadata alone gave the answer.
     FromMetadata {
+        /// Data files of which not metadata but an earlier statement, which read their keys, knew enough.
+        remembered: u64,
         /// Whether the files were looked for all the same, and found.
         verified: bool,
     },
@@ -606,9 +608,15 @@ impl fmt::Display for NoticeKind {
                 let (name, value) = (name.replace('\'', "''"), value.replace('\'', "''"));
                 write!(f, "SET '{name}' = '{value}' chooses too; RESET '{name}' ends that")
             }
-            Self::FromMetadata { verified } => {
+            Self::FromMetadata { remembered: 0, verified } => {
                 write!(f, "answered from metadata, no data file was opened; {}", existence(*verified))
             }
+            Self::FromMetadata { remembered, verified } => write!(
+                f,
+                "answered from metadata and from the live rows of {remembered} data files, which earlier statements found; \
+                 no data file was opened; {}",
+                existence(*verified)
+            ),
             Self::PartlyFromMetadata { unopened, files, verified } => write!(
                 f,
                 "answered in part from metadata, {unopened} of {files} data files were not opened; {}",

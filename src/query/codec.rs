@@ -241,6 +241,7 @@ fn encode_deferred(node: &DeferredExec) -> Result<Vec<u8>> {
         view: LakeView::Rows,
         zone: recipe.zone.zone(),
         stages: Stages::default(),
+        recalled: Arc::default(),
         report: None,
     };
     pack(&Packed {

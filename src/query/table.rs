@@ -261,7 +261,7 @@ impl LakeTable {
         let settings = LakepinOptions::of(config.options());
         let mut parquet = session.table_options().parquet.clone();
         parquet.global = config.options().execution.parquet.clone();
-        let layout = Layout {
+        let mut layout = Layout {
             summary: Arc::new(ScanSummary {
                 report: planned.report,
                 ..ScanSummary::new(plan, self.view, session_zone(config.options())?)
@@ -286,7 +286,8 @@ impl LakeTable {
             part_rows: Some(settings.part_rows).filter(|rows| *rows > 0),
         };
         if !self.view.shows_kinds() {
-            recall(&*layout.selection_context()?, &handles)?;
+            let recalled = recall(&*layout.selection_context()?, &handles)?;
+            Arc::make_mut(&mut layout.summary).recalled = Arc::new(recalled);
         }
         layout.node(items(&handles, cutting))
     }

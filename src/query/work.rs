@@ -21,6 +21,8 @@ pub struct Work {
     pub files: u64,
     /// Data files whose rows metadata tells, so that they are not opened.
     pub told_files: u64,
+    /// Of these the ones whose live rows an earlier statement found.
+    pub remembered_files: u64,
     /// Bytes of those to read.
     pub file_bytes: u64,
     /// Physical rows in those.
@@ -61,6 +63,7 @@ impl Work {
         }
         if let Some(node) = leaf.downcast_ref::<MetadataExec>() {
             self.told_files += node.summary().stages.kept_files;
+            self.remembered_files += node.summary().recalled.len() as u64;
             return;
         }
         if let Some(node) = leaf.downcast_ref::<DeferredExec>() {
@@ -138,21 +141,30 @@ pub fn scan_works(plan: &Arc<dyn ExecutionPlan>) -> Vec<(Arc<ScanSummary>, Work)
     found
 }
 
-/// The data files whose rows metadata tells: for each scan that was reported, where, and their bare names, or None for all
-/// it keeps.
-pub fn told_files(plan: &Arc<dyn ExecutionPlan>) -> Vec<(usize, Option<HashSet<String>>)> {
+/// Data files of a scan that are not opened.
+pub struct Told {
+    /// Where the scan was reported.
+    pub report: usize,
+    /// Their bare names; None: all that the scan keeps.
+    pub files: Option<HashSet<String>>,
+    /// Those whose live rows an earlier statement found; of the others metadata tells enough.
+    pub remembered: Arc<HashSet<String>>,
+}
+
+/// The data files that need not be opened, by scan.
+pub fn told_files(plan: &Arc<dyn ExecutionPlan>) -> Vec<Told> {
     let mut told = Vec::new();
     for_nodes(plan, &mut |node| {
         if let Some(node) = node.downcast_ref::<ReadExec>()
             && let Some(report) = node.summary().report
         {
             let names = node.told_files().map(|file| file.entry.file.file_name.clone()).collect();
-            told.push((report, Some(names)));
+            told.push(Told { report, files: Some(names), remembered: Arc::default() });
         }
         if let Some(node) = node.downcast_ref::<MetadataExec>()
             && let Some(report) = node.summary().report
         {
-            told.push((report, None));
+            told.push(Told { report, files: None, remembered: Arc::clone(&node.summary().recalled) });
         }
     });
     told

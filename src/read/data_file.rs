@@ -105,7 +105,7 @@ impl Output {
         field.map(|field| Self::Field(field.clone())).ok_or_else(missing)
     }
 
-    fn column(&self) -> OutputColumn {
+    pub(super) fn column(&self) -> OutputColumn {
         match self {
             Self::Field(field) => OutputColumn::Field(field.clone()),
             Self::SequenceNumber => OutputColumn::SequenceNumber,

@@ -1,11 +1,12 @@
 //! The live rows of a section: known from before, or keys of all its files read and one row chosen per key.
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::array::{Array, ArrayRef, AsArray, new_empty_array};
 use arrow::compute::{max, min};
 use arrow::datatypes::{Int8Type, Int64Type};
 use datafusion::common::ScalarValue;
@@ -17,7 +18,7 @@ use super::deletion::{live_rows, physical_rows};
 use super::held::{AbortOnDrop, Held};
 use super::kept::{SelectionId, bytes_of};
 use super::streamed::streamed;
-use super::wanted::{wanted_span, widened};
+use super::wanted::{few_are_wanted, wanted_rows, wanted_span, widened};
 use crate::error::{Error, ErrorKind, Result};
 use crate::merge::{FileSequence, KeyFile, MergeRules, SectionSelection, cut, join, ranked_by_file, select};
 use crate::scan::{PlannedFile, SectionClass, is_above, partition_text, scalar_to_datum};
@@ -43,23 +44,37 @@ pub async fn selection(context: &Arc<ReadContext>, handle: &Arc<SectionHandle>) 
     handle.selection.get_or_compute(move || async move { kept(&own_context, &own_handle).await }.boxed()).await
 }
 
-/// Gives sections of a plan the selections that are kept of them, so that their rows are counted without a read.
+/// Files of a plan up to which planning looks for what is kept: names of more are hashed when they are read, on all cores.
+const RECALLED_FILES: usize = 10_000;
+
+/// Gives sections of a plan the selections that are kept of them, so that their rows are counted without a read. Tells the
+/// files of those sections.
 ///
-/// Cost: a hash of the names of all files of sections of class select, where anything is kept; nothing is opened.
+/// Cost: a hash of the names of the files of sections of class select, where anything is kept; nothing is opened.
 ///
 /// # Errors
 /// Merge options that contradict the schema.
-pub fn recall(context: &ReadContext, handles: &[Arc<SectionHandle>]) -> Result<()> {
+pub fn recall(context: &ReadContext, handles: &[Arc<SectionHandle>]) -> Result<HashSet<String>> {
+    let mut files = HashSet::new();
     if !context.options.keep_selections || context.caches.selections.stats().entries == 0 {
-        return Ok(());
+        return Ok(files);
     }
-    for handle in handles.iter().filter(|handle| handle.section.class == SectionClass::Select) {
+    // of a few keys more is found anew
+    let selected = || {
+        let select = handles.iter().filter(|handle| handle.section.class == SectionClass::Select);
+        select.filter(|handle| handle.wanted.is_none())
+    };
+    if selected().map(|handle| handle.section.files().count()).sum::<usize>() > RECALLED_FILES {
+        return Ok(files);
+    }
+    for handle in selected() {
         if let Some(found) = context.caches.selections.get(&SelectionId::of(context, handle)?) {
             handle.selection.put(found);
             handle.recalled.store(true, Ordering::Relaxed);
+            files.extend(handle.section.files().map(|file| file.entry.file.file_name.clone()));
         }
     }
-    Ok(())
+    Ok(files)
 }
 
 /// Counts what a selection says that was not computed.
@@ -82,8 +97,10 @@ async fn kept(context: &Arc<ReadContext>, handle: &Arc<SectionHandle>) -> Result
     }
     let id = SelectionId::of(context, handle)?;
     if handle.wanted.is_some() {
-        // what is found of a few keys is no fact about the section
-        if let Some(known) = context.caches.selections.get(&id) {
+        // what is found of a few keys is no fact about the section, and shows fewer rows to those who read on
+        if !few_are_wanted(context, handle).await?
+            && let Some(known) = context.caches.selections.get(&id)
+        {
             recalled(context, &known);
             return Ok(known);
         }
@@ -154,7 +171,9 @@ async fn in_memory(
         let task = tokio::spawn(async move {
             let span = wanted_span(&context, &handle, &file).await?;
             let (keys, held) = key_file(&context, &file, &rules, ranked, span.clone()).await?;
-            Ok((keys, span, held))
+            let found = wanted_rows(&handle, &keys)?;
+            let span = span.start + found.start..span.start + found.end;
+            Ok((keys.slice(found.start, found.len()), span, held))
         });
         AbortOnDrop(task)
     }))
@@ -244,6 +263,8 @@ async fn key_file(
     context.counters.add_key_files(1);
     let live = live_rows(context, file).await?.map(|live| live.slice(span.start, span.len()));
     let rows = physical_rows(file)?;
+    let empty = |output: &Output| new_empty_array(output.column().arrow_field().data_type());
+    let none: Vec<ArrayRef> = outputs.iter().filter(|_| span.is_empty()).map(empty).collect();
     let batch = read_span(context, file, outputs, span.clone(), &mut held).await?;
     let found = batch.as_ref().map_or(0, |batch| batch.num_rows());
     if found != span.len() {
@@ -254,7 +275,7 @@ async fn key_file(
     let columns: Vec<ArrayRef> = match batch {
         Some(batch) => batch.columns().to_vec(),
         // no rows: nothing to rank, nothing to select
-        None => Vec::new(),
+        None => none,
     };
     check_range(context, file, columns.get(..key_width).unwrap_or_default(), rules)?;
     if let Some(numbers) = sequence_at.and_then(|at| columns.get(at)) {

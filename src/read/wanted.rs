@@ -3,14 +3,15 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::BooleanBufferBuilder;
+use arrow::array::{Array, BooleanBufferBuilder, Scalar};
 use arrow::buffer::BooleanBuffer;
+use arrow::compute::kernels::cmp::{gt_eq, lt_eq};
 
 use super::context::{ReadContext, SectionHandle};
 use super::deletion::mask_rows;
 use crate::error::{Error, Result};
 use crate::file::{Access, FileFormat, SortedRange, span_of_sorted};
-use crate::merge::SectionSelection;
+use crate::merge::{KeyFile, SectionSelection};
 use crate::scan::PlannedFile;
 
 /// Rows that can hold the keys that are wanted; all rows where nothing is wanted in particular, or the file does not tell.
@@ -40,6 +41,43 @@ pub async fn wanted_span(
         Err(_) => return Ok(all),
     };
     Ok(if span.end <= rows { span } else { all })
+}
+
+/// Whether the keys that are wanted are in few of the section's rows, so that finding them anew costs less than reading
+/// all rows that are live around them.
+pub async fn few_are_wanted(context: &Arc<ReadContext>, handle: &SectionHandle) -> Result<bool> {
+    const FEW: u64 = 10;
+    let (mut wanted, mut rows) = (0u64, 0u64);
+    for file in handle.section.files() {
+        wanted = wanted.saturating_add(wanted_span(context, handle, file).await?.len() as u64);
+        rows = rows.saturating_add(file.physical_rows());
+    }
+    Ok(wanted.saturating_mul(FEW) <= rows)
+}
+
+/// The rows of these keys, which increase, that are wanted.
+pub fn wanted_rows(handle: &SectionHandle, keys: &KeyFile) -> Result<Range<usize>> {
+    let all = 0..keys.rows();
+    let (Some(wanted), Some(first)) = (&handle.wanted, keys.keys.first()) else { return Ok(all) };
+    let mut found = all.clone();
+    for (bound, lower) in [(&wanted.lower, true), (&wanted.upper, false)] {
+        let Some(bound) = bound else { continue };
+        let bound = bound.to_array()?;
+        if bound.data_type() != first.data_type() || bound.data_type().is_floating() {
+            return Ok(all);
+        }
+        let bound = Scalar::new(bound);
+        let met = if lower { gt_eq(first, &bound)? } else { lt_eq(first, &bound)? };
+        let mut met = met.values().set_slices();
+        // where keys do not increase, what selects them says so
+        let of_bound = match (met.next(), met.next()) {
+            (None, _) => 0..0,
+            (Some((from, to)), None) => from..to,
+            (Some(_), Some(_)) => return Ok(all),
+        };
+        found = found.start.max(of_bound.start)..found.end.min(of_bound.end);
+    }
+    Ok(found.start..found.end.max(found.start))
 }
 
 /// The selection of some rows of each file as one of all its rows: of the others no key is wanted.

@@ -216,7 +216,7 @@ pub async fn account(pin: &Arc<Pin>, env: &Arc<QueryEnv>, options: &AccountingOp
         match decision.read {
             FileRead::Dropped(Stage::Level) => row.hidden_rows += rows,
             FileRead::Dropped(_) => row.vector_deleted += rows,
-            FileRead::In(_) | FileRead::Told => {}
+            FileRead::In(_) | FileRead::Told | FileRead::Remembered => {}
         }
     }
     let reader = Reader::new(pin, env, options)?;

@@ -265,6 +265,8 @@ pub enum FileRead {
     In(SectionClass),
     /// Not opened: metadata tells its rows.
     Told,
+    /// Not opened: an earlier statement found its live rows.
+    Remembered,
 }
 
 /// What became of one file and why.

@@ -50,6 +50,8 @@ pub enum Rule {
     NotNeeded,
     /// Not opened, though its rows count: metadata tells all that the query asks of them.
     Told,
+    /// What it asks of the rows was found by an earlier statement.
+    Remembered,
     /// Read: changes are, as written.
     Changes,
     /// Read: append tables are, as written.
@@ -98,6 +100,9 @@ impl fmt::Display for Rule {
                 "the query needs no row of this table: its conditions exclude each other, or it asks for no row",
             ),
             Self::NotNeeded => f.write_str("not needed"),
+            Self::Remembered => {
+                f.write_str("an earlier statement found its live rows, which is all that the query asks of it")
+            }
             Self::Told => f.write_str("metadata tells all that the query asks of its rows"),
             Self::Changes => f.write_str("changes are read as written"),
             Self::Append => f.write_str("append tables are read as written"),

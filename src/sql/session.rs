@@ -564,7 +564,7 @@ fn told(plan: &Arc<dyn ExecutionPlan>, verified: bool) -> Option<NoticeKind> {
     let (told, read) = (sum(|work| work.told_files), sum(|work| work.files));
     match (told, read) {
         (0, _) => None,
-        (_, 0) => Some(NoticeKind::FromMetadata { verified }),
+        (_, 0) => Some(NoticeKind::FromMetadata { remembered: sum(|work| work.remembered_files), verified }),
         _ => Some(NoticeKind::PartlyFromMetadata { unopened: told, files: told + read, verified }),
     }
 }

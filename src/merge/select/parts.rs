@@ -129,7 +129,8 @@ impl KeyFile {
         Ok(())
     }
 
-    fn slice(&self, from: usize, rows: usize) -> Self {
+    /// `rows` of its rows from `from` on; nothing is copied.
+    pub fn slice(&self, from: usize, rows: usize) -> Self {
         let columns = |columns: &[ArrayRef]| columns.iter().map(|column| column.slice(from, rows)).collect();
         Self {
             level: self.level,

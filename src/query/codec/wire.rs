@@ -260,6 +260,7 @@ pub fn unpack(bytes: &[u8], stores: &[Arc<Storage>]) -> Result<Packed> {
             view,
             zone: Zone::parse(&header.zone)?,
             stages: header.stages,
+            recalled: Arc::default(),
             report: None,
         }),
         columns,

@@ -1,5 +1,6 @@
 //! What a scan reads, and what EXPLAIN says about it.
 
+use std::collections::HashSet;
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
@@ -21,6 +22,8 @@ pub struct ScanSummary {
     pub zone: Zone,
     /// Counts.
     pub stages: Stages,
+    /// Files whose live rows were known from earlier statements when the scan was planned.
+    pub recalled: Arc<HashSet<String>>,
     /// Where the scan stands among the reports of its statement, when it has one and was planned here.
     pub report: Option<usize>,
 }
@@ -28,7 +31,7 @@ pub struct ScanSummary {
 impl ScanSummary {
     /// The summary of a plan.
     pub fn new(plan: &ScanPlan, view: LakeView, zone: Zone) -> Self {
-        Self { pin: Arc::clone(&plan.pin), view, zone, stages: plan.stages, report: None }
+        Self { pin: Arc::clone(&plan.pin), view, zone, stages: plan.stages, recalled: Arc::default(), report: None }
     }
 
     /// What a node shows of it in a tree: a line each for table, pin and counts.

@@ -176,3 +176,29 @@ async fn of_a_few_keys_a_few_pages_are_read() {
         assert_eq!(all, [format!("{}|{}", left.len(), left.iter().map(|v| i64::from(*v)).sum::<i64>())]);
     }
 }
+
+#[tokio::test]
+async fn keys_that_are_in_no_page_are_nowhere() {
+    let dir = tempfile::tempdir().unwrap();
+    let spec = TableSpec::new(&[("id", "INT NOT NULL"), ("v", "STRING")]).primary_key(&["id"]).option("bucket", "1");
+    let mut table = TableBuilder::create(dir.path(), "d", "t", &spec).unwrap();
+    let line = |id: i32| serde_json::json!({"id": id, "v": format!("v{id}")});
+    // row groups of two keys each, with gaps between them
+    let wide: Vec<_> = (0..20).map(|at| line(at / 2 * 100 + at % 2)).collect();
+    table.commit().file(FileSpec::rows(&wide).row_group_rows(2).level(5)).publish().unwrap();
+    table.commit().file(FileSpec::rows(&[line(50), line(950)])).publish().unwrap();
+    let lake = latest(dir.path(), "d", "t").await.unwrap();
+    for merge_source in [true, false] {
+        let context = register(Way { merge_source, ..WITH_SOURCE }, &lake);
+        for (condition, wanted) in [
+            ("id = 450", vec![]),
+            ("id > 450 AND id < 460", vec![]),
+            ("id = 50", vec!["50|v50"]),
+            ("id BETWEEN 40 AND 100", vec!["100|v100", "50|v50"]),
+            ("id IN (450, 451, 901)", vec!["901|v901"]),
+        ] {
+            let sql = format!("SELECT id, v FROM t WHERE {condition}");
+            assert_eq!(rows(&context, &sql).await.unwrap(), wanted, "{sql}");
+        }
+    }
+}

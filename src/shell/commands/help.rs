@@ -49,7 +49,7 @@ Proving it
   paimon_commit_keys('t', snapshot => 6) paimon_diff('t', from => 4, to => 6) paimon_changes paimon_delta
   paimon_anomalies('t', deep => true) paimon_conflicts('t', since => '…', until => '…')
   paimon_lookup_commit('t', 'user', 118) paimon_commit_rate('t', window => interval '1' hour)
-  paimon_compare(left => 't@v3', right => '…', key => 'dt, id')
+  paimon_compare(left => 't@v3', right => '…', key => 'dt, id') paimon_cache()
 What was read
   explain …; explain files …; \\counts t
 ",
@@ -80,7 +80,7 @@ What was read
   paimon_commit_keys('t', snapshot => 6) paimon_diff('t', from => 4, to => 6) paimon_changes paimon_delta
   paimon_anomalies('t', deep => true) paimon_conflicts('t', since => '…', until => '…')
   paimon_lookup_commit('t', 'user', 118) paimon_commit_rate('t', window => interval '1' hour)
-  paimon_compare(left => 't@v3', right => '…', key => 'dt, id')
+  paimon_compare(left => 't@v3', right => '…', key => 'dt, id') paimon_cache()
 读到了什么
   explain …; explain files …; \\counts t
 ",

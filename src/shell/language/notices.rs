@@ -113,9 +113,13 @@ fn chinese(kind: &NoticeKind) -> String {
         NoticeKind::PartlyFromMetadata { unopened, files, verified } => {
             format!("结果部分来自元数据，{files} 个数据文件中有 {unopened} 个没有打开；{}", existence(*verified))
         }
-        NoticeKind::FromMetadata { verified } => {
+        NoticeKind::FromMetadata { remembered: 0, verified } => {
             format!("结果来自元数据，没有打开数据文件；{}", existence(*verified))
         }
+        NoticeKind::FromMetadata { remembered, verified } => format!(
+            "结果来自元数据，以及之前的语句已查明的 {remembered} 个数据文件的有效行；没有打开数据文件；{}",
+            existence(*verified)
+        ),
         NoticeKind::OfNow { table, pinned: Some(id) } => format!("{table} 说的是现在，不是固定的快照 {id}"),
         NoticeKind::OfNow { table, pinned: None } => format!("{table} 说的是现在，不是固定的状态"),
         NoticeKind::AlignedBefore { table, user, wanted, found } => {

@@ -34,6 +34,7 @@ fn chinese(rule: &Rule) -> String {
         Rule::Limit => "不读它也已达到 LIMIT".to_string(),
         Rule::NoRowNeeded => "查询用不到这个表的行：条件互相排斥，或不要任何行".to_string(),
         Rule::NotNeeded => "用不到".to_string(),
+        Rule::Remembered => "之前的语句已查明其有效行，查询只需这些，文件不打开".to_string(),
         Rule::Told => "元数据已说明查询所需，文件不打开".to_string(),
         Rule::Changes => "变更按写入的样子读取".to_string(),
         Rule::Append => "追加表按写入的样子读取".to_string(),

@@ -81,6 +81,7 @@ pub(crate) fn rows(reports: &[ScanReport], zone: &SessionZone) -> Result<RecordB
                     FileRead::Dropped(_) => Cell::Null,
                     FileRead::In(class) => Cell::text(class.as_str()),
                     FileRead::Told => Cell::text("metadata"),
+                    FileRead::Remembered => Cell::text("remembered"),
                 },
             ]);
         }
@@ -90,13 +91,15 @@ pub(crate) fn rows(reports: &[ScanReport], zone: &SessionZone) -> Result<RecordB
 
 /// Says of files that `plan` does not open, because metadata tells their rows, that it is so.
 pub(crate) fn tell(reports: &mut [ScanReport], plan: &Arc<dyn ExecutionPlan>) {
-    for (report, names) in told_files(plan) {
-        let Some(report) = reports.get_mut(report) else { continue };
-        let told = |file: &String| names.as_ref().is_none_or(|names| names.contains(file));
+    for told in told_files(plan) {
+        let Some(report) = reports.get_mut(told.report) else { continue };
+        let is_told = |file: &String| told.files.as_ref().is_none_or(|names| names.contains(file));
         let decisions = Arc::make_mut(&mut report.decisions);
-        for decision in decisions.iter_mut().filter(|decision| decision.kept && told(&decision.file)) {
-            decision.read = FileRead::Told;
-            decision.rule = Rule::Told;
+        for decision in decisions.iter_mut().filter(|decision| decision.kept && is_told(&decision.file)) {
+            (decision.read, decision.rule) = match told.remembered.contains(&decision.file) {
+                true => (FileRead::Remembered, Rule::Remembered),
+                false => (FileRead::Told, Rule::Told),
+            };
         }
     }
 }

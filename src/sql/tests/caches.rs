@@ -95,8 +95,16 @@ async fn live_rows_are_remembered_between_statements() {
     // an older snapshot has other files, and shows what it did
     assert_eq!(rows(&session, "SELECT id, v FROM t VERSION AS OF 2 ORDER BY id").await, ["1,10", "2,21", "3,30"]);
     assert_eq!(rows(&session, kept).await, ["2,true,2,0"]);
-    // what is remembered answers a count without a file
+    // what is remembered answers a count without a file, and does not pass for metadata
     assert_eq!(rows(&session, "SELECT count(*) FROM t").await, ["2"]);
+    let result = session.run_one("SELECT count(*) FROM t").await.unwrap();
+    let notice = "answered from metadata and from the live rows of 3 data files, which earlier statements found";
+    assert!(result.notices.iter().any(|told| told.starts_with(notice)), "{:?}", result.notices);
+    let read = "EXPLAIN FILES SELECT count(*) FROM t";
+    let files = rows(&session, read).await;
+    assert!(files.len() == 3 && files.iter().all(|file| file.ends_with(",remembered")), "{files:?}");
+    let files = rows(&session, "EXPLAIN FILES SELECT sum(v) FROM t").await;
+    assert!(files.iter().all(|file| file.ends_with(",select")), "{files:?}");
     let bucket = table.root().join("bucket-0");
     let aside = dir.path().join("aside");
     std::fs::rename(&bucket, &aside).unwrap();

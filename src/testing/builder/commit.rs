@@ -128,6 +128,7 @@ pub struct Commit<'a> {
     kind: CommitKind,
     watermark: Option<i64>,
     time_millis: Option<i64>,
+    written_millis: Option<i64>,
     entries_per_manifest: usize,
 }
 
@@ -153,6 +154,7 @@ impl<'a> Commit<'a> {
             kind: CommitKind::Append,
             watermark: None,
             time_millis: None,
+            written_millis: None,
             entries_per_manifest: usize::MAX,
         }
     }
@@ -227,6 +229,13 @@ impl<'a> Commit<'a> {
         self
     }
 
+    /// When its files were written, in epoch milliseconds; at the time of the first commit otherwise.
+    #[must_use]
+    pub fn written_millis(mut self, millis: i64) -> Self {
+        self.written_millis = Some(millis);
+        self
+    }
+
     /// Commit time in epoch milliseconds; a minute after the one before otherwise.
     #[must_use]
     pub fn time_millis(mut self, millis: i64) -> Self {
@@ -261,11 +270,9 @@ impl<'a> Commit<'a> {
             }
             _ => Vec::new(),
         };
-        let last_time = before.as_ref().map_or(FIRST_COMMIT_MILLIS - 60_000, |s| s.time_millis);
-        let time = self.time_millis.unwrap_or(last_time.saturating_add(60_000));
         let mut entries = std::mem::take(&mut self.entries);
         for file in std::mem::take(&mut self.files) {
-            entries.extend(self.write_files(&file, time)?);
+            entries.extend(self.write_files(&file)?);
         }
         for name in &self.removed {
             if !live.iter().any(|e| e.file.file_name == *name) {
@@ -275,11 +282,11 @@ impl<'a> Commit<'a> {
         let gone = live.iter().filter(|e| self.remove_all || self.removed.contains(&e.file.file_name));
         entries.extend(gone.cloned().map(|e| ManifestEntry { kind: FileKind::Delete, ..e }));
         let index_manifest = self.write_index(before.as_ref(), &live)?;
-        self.write_snapshot(before, &entries, index_manifest, time)
+        self.write_snapshot(before, &entries, index_manifest)
     }
 
-    /// Files as a writer leaves them just before its commit.
-    fn write_files(&mut self, spec: &FileSpec, commit_millis: i64) -> Result<Vec<ManifestEntry>> {
+    fn write_files(&mut self, spec: &FileSpec) -> Result<Vec<ManifestEntry>> {
+        let written_millis = self.written_millis.unwrap_or(FIRST_COMMIT_MILLIS);
         let table = &mut *self.table;
         let batch = if spec.batches.is_empty() {
             data::batch_of(&spec.rows, &table.schema, &mut table.next_sequence)?
@@ -364,7 +371,7 @@ impl<'a> Commit<'a> {
                     schema_id: schema.id,
                     level: spec.level,
                     extra_files: vec![],
-                    creation_time_millis: Some(commit_millis),
+                    creation_time_millis: Some(written_millis),
                     delete_row_count: spec.delete_count.unwrap_or(Some(written.deletes)),
                     embedded_index: spec.index.clone(),
                     file_source: Some(spec.source),
@@ -447,7 +454,6 @@ impl<'a> Commit<'a> {
         before: Option<Snapshot>,
         entries: &[ManifestEntry],
         index_manifest: Option<String>,
-        time_millis: i64,
     ) -> Result<Prepared> {
         let dir = self.table.root.join("manifest");
         let put = |name: &str, bytes: Vec<u8>| -> Result<u64> {
@@ -480,6 +486,7 @@ impl<'a> Commit<'a> {
         });
         let snapshot_id = before.as_ref().map_or(1, |s| s.id.0 + 1);
         let total = before.as_ref().and_then(|s| s.total_record_count).unwrap_or(0).saturating_add(changed);
+        let last_time = before.as_ref().map_or(FIRST_COMMIT_MILLIS - 60_000, |s| s.time_millis);
         let snapshot = Snapshot {
             version: 3,
             uuid: None,
@@ -496,7 +503,7 @@ impl<'a> Commit<'a> {
             writer_version: None,
             commit_identifier: self.identifier.unwrap_or(snapshot_id),
             commit_kind: self.kind,
-            time_millis,
+            time_millis: self.time_millis.unwrap_or(last_time + 60_000),
             total_record_count: Some(total),
             delta_record_count: Some(changed),
             changelog_record_count: Some(0),
