@@ -98,8 +98,8 @@ async fn kept(context: &Arc<ReadContext>, handle: &Arc<SectionHandle>) -> Result
     let id = SelectionId::of(context, handle)?;
     if handle.wanted.is_some() {
         // what is found of a few keys is no fact about the section, and shows fewer rows to those who read on
-        if !few_are_wanted(context, handle).await?
-            && let Some(known) = context.caches.selections.get(&id)
+        if let Some(known) = context.caches.selections.get(&id)
+            && !few_are_wanted(context, handle).await?
         {
             recalled(context, &known);
             return Ok(known);
