@@ -47,6 +47,10 @@ pub async fn wanted_span(
 /// all rows that are live around them.
 pub async fn few_are_wanted(context: &Arc<ReadContext>, handle: &SectionHandle) -> Result<bool> {
     const FEW: u64 = 10;
+    // around one key there are whole pages of others
+    if handle.wanted.as_ref().is_some_and(|wanted| wanted.lower == wanted.upper) {
+        return Ok(true);
+    }
     let (mut wanted, mut rows) = (0u64, 0u64);
     for file in handle.section.files() {
         wanted = wanted.saturating_add(wanted_span(context, handle, file).await?.len() as u64);
