@@ -94,8 +94,7 @@ impl PhysicalExprAdapterFactory for Mapping {
         logical_file_schema: SchemaRef,
         physical_file_schema: SchemaRef,
     ) -> DfResult<Arc<dyn PhysicalExprAdapter>> {
-        let (logical, physical) = (logical_file_schema, physical_file_schema);
-        Ok(Arc::new(Adapter { mapping: self.clone(), logical, physical, checks: true }))
+        Ok(Arc::new(Adapter::new(self, logical_file_schema, physical_file_schema, true)))
     }
 }
 
@@ -109,8 +108,7 @@ impl PhysicalExprAdapterFactory for Unchecked {
         logical_file_schema: SchemaRef,
         physical_file_schema: SchemaRef,
     ) -> DfResult<Arc<dyn PhysicalExprAdapter>> {
-        let (logical, physical) = (logical_file_schema, physical_file_schema);
-        Ok(Arc::new(Adapter { mapping: self.0.clone(), logical, physical, checks: false }))
+        Ok(Arc::new(Adapter::new(&self.0, logical_file_schema, physical_file_schema, false)))
     }
 }
 
@@ -143,6 +141,10 @@ impl PhysicalExprAdapter for Adapter {
 }
 
 impl Adapter {
+    fn new(mapping: &Mapping, logical: SchemaRef, physical: SchemaRef, checks: bool) -> Self {
+        Self { mapping: mapping.clone(), logical, physical, checks }
+    }
+
     /// The values of a column as the file has them; `checked`: an error where it holds nulls and must not.
     fn column(&self, column: &Column, checked: bool) -> DfResult<Arc<dyn PhysicalExpr>> {
         let wanted = self.logical.field_with_name(column.name())?;

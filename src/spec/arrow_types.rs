@@ -105,4 +105,4 @@ pub(crate) fn mismatch(array: &dyn Array, data_type: &DataType) -> Error {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

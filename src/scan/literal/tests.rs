@@ -5,6 +5,7 @@ use datafusion::common::ScalarValue;
 
 use super::{datum_to_scalar, scalar_to_datum};
 use crate::spec::arrow_types::arrow_type;
+use crate::spec::arrow_types::tests::atomic_values;
 use crate::spec::data_type::{DataType, FieldType};
 use crate::spec::datum::Datum;
 
@@ -18,29 +19,7 @@ fn exact(scalar: &ScalarValue, text: &str) -> Option<Datum> {
 
 #[test]
 fn every_atomic_value_becomes_a_literal_and_comes_back() {
-    for (text, datum) in [
-        ("BOOLEAN", Datum::Boolean(true)),
-        ("TINYINT", Datum::TinyInt(i8::MIN)),
-        ("SMALLINT", Datum::SmallInt(i16::MIN)),
-        ("INT", Datum::Int(i32::MIN)),
-        ("BIGINT", Datum::BigInt(i64::MIN)),
-        ("FLOAT", Datum::Float(-0.5)),
-        ("DOUBLE", Datum::Double(f64::MAX)),
-        ("DECIMAL(5, 2)", Datum::Decimal(-99_999, 5, 2)),
-        ("DECIMAL(38, 10)", Datum::Decimal(10_i128.pow(38) - 1, 38, 10)),
-        ("DATE", Datum::Date(-719_528)),
-        ("TIME(3)", Datum::Time(86_399_999)),
-        ("TIMESTAMP(3)", Datum::Timestamp(i64::MIN, 0)),
-        ("TIMESTAMP(6)", Datum::Timestamp(-1, 999_000)),
-        ("TIMESTAMP(9)", Datum::Timestamp(-1, 999_999)),
-        ("TIMESTAMP_LTZ(3)", Datum::Timestamp(5, 0)),
-        ("TIMESTAMP_LTZ(9)", Datum::Timestamp(5, 1)),
-        ("CHAR(3)", Datum::String("a b".into())),
-        ("STRING", Datum::String("数".into())),
-        ("BINARY(2)", Datum::Binary(vec![0, 255])),
-        ("BLOB", Datum::Binary(vec![])),
-        ("GEOMETRY", Datum::Binary(vec![1])),
-    ] {
+    for (text, datum) in atomic_values() {
         let data_type = type_of(text);
         let scalar = datum_to_scalar(&datum, &data_type).unwrap();
         assert_eq!(scalar.data_type(), arrow_type(&data_type), "{text}");

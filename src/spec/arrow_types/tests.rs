@@ -50,9 +50,9 @@ fn nested_types_keep_names_and_nullability() {
     assert!(matches!(fields[3].data_type(), ArrowType::FixedSizeList(_, 3)));
 }
 
-#[test]
-fn every_atomic_value_goes_into_an_array_and_comes_back() {
-    for (text, datum) in [
+/// A value of each atomic type, with the type as it is written.
+pub(crate) fn atomic_values() -> Vec<(&'static str, Datum)> {
+    vec![
         ("BOOLEAN", Datum::Boolean(true)),
         ("TINYINT", Datum::TinyInt(i8::MIN)),
         ("SMALLINT", Datum::SmallInt(i16::MIN)),
@@ -74,7 +74,12 @@ fn every_atomic_value_goes_into_an_array_and_comes_back() {
         ("BINARY(2)", Datum::Binary(vec![0, 255])),
         ("BLOB", Datum::Binary(vec![])),
         ("GEOMETRY", Datum::Binary(vec![1])),
-    ] {
+    ]
+}
+
+#[test]
+fn every_atomic_value_goes_into_an_array_and_comes_back() {
+    for (text, datum) in atomic_values() {
         let data_type = type_of(text);
         let array = datums_to_array(&[Datum::Null, datum.clone()], &data_type).unwrap();
         assert_eq!(array.data_type(), &arrow_type(&data_type), "{text}");
