@@ -408,13 +408,16 @@ fn argument(name: &'static str, expr: &Expr, state: &SessionState, zone: &Sessio
 
 /// A part of a statement: a text, or a number as it is written.
 fn part(name: &'static str, expr: &Expr, state: &SessionState) -> Result<Argument> {
-    if let Some(text) = text(expr) {
+    let is_flag = name == "allow_empty";
+    if let Some(text) = text(expr).filter(|_| !is_flag) {
         return Ok(Argument::Text(text.to_string()));
     }
     match evaluate(state, expr)? {
-        ScalarValue::Utf8(Some(text)) => Ok(Argument::Text(text)),
-        ScalarValue::Boolean(Some(value)) if name == "allow_empty" => Ok(Argument::Bool(value)),
-        number if number.data_type().is_numeric() && !number.is_null() => Ok(Argument::Text(number.to_string())),
+        ScalarValue::Boolean(Some(value)) if is_flag => Ok(Argument::Bool(value)),
+        ScalarValue::Utf8(Some(text)) if !is_flag => Ok(Argument::Text(text)),
+        number if !is_flag && number.data_type().is_numeric() && !number.is_null() => {
+            Ok(Argument::Text(number.to_string()))
+        }
         _ => Err(Error::invalid(format!("{expr} is no value of parameter {name}")).with_code("BadArgument")),
     }
 }

@@ -187,6 +187,10 @@ async fn the_function_gives_the_same_rows_and_explain_reads_none() {
     assert_eq!(rows(&session, &format!("SELECT class FROM {quiet} WHERE part = 'verdict'")).await, ["EQUAL"]);
     let strict = quiet.replace("true", "false");
     assert_eq!(code(&session, &format!("SELECT * FROM {strict}")).await, "NothingCompared");
+    for wrong in ["'true'", "1", "NULL"] {
+        let wrong = quiet.replace("true", wrong);
+        assert_eq!(code(&session, &format!("SELECT * FROM {wrong}")).await, "BadArgument", "{wrong}");
+    }
     std::fs::remove_dir_all(dir.path().join("pay.db/t/bucket-0")).unwrap();
     assert!(ask(&session, &format!("EXPLAIN SELECT * FROM {call}")).await.is_ok());
     assert_eq!(code(&session, &format!("SELECT * FROM {call}")).await, "FileLost");
